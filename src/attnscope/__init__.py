@@ -1,0 +1,46 @@
+"""attnscope: which inputs a Transformer's attention really uses.
+
+The names below load on first use, so that importing the package costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnscope.analyses.analyze import analyze
+    from attnscope.analyses.demo import demo_model
+    from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
+    from attnscope.models.model import Model
+    from attnscope.store.datasets import load, save
+
+_HOMES = {
+    "AttnscopeError": "attnscope.errors",
+    "InputError": "attnscope.errors",
+    "Model": "attnscope.models.model",
+    "UnsupportedModel": "attnscope.errors",
+    "analyze": "attnscope.analyses.analyze",
+    "demo_model": "attnscope.analyses.demo",
+    "load": "attnscope.store.datasets",
+    "save": "attnscope.store.datasets",
+}
+
+__all__ = [
+    "AttnscopeError",
+    "InputError",
+    "Model",
+    "UnsupportedModel",
+    "analyze",
+    "demo_model",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""What can be asked of a model: one question a file."""

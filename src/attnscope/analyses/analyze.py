@@ -1,0 +1,345 @@
+"""The basic question: for one text, what flows from every key to every query, by each measure."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import xarray as xr
+
+from attnscope.analyses.reductions import RANK, REDUCTIONS, Keeper, Kept, keeper
+from attnscope.axes import CATEGORY, HEAD, KEY, LAYER, QUERY
+from attnscope.decompose.laws import LawErrors
+from attnscope.decompose.parts import Parts
+from attnscope.errors import InputError, UnsupportedModel, one_of
+from attnscope.measures import Measure, lookup
+from attnscope.models.encode import Encoded
+from attnscope.models.model import Model
+from attnscope.models.structure import Site
+from attnscope.record import LayerRecord
+from attnscope.result import Array, dataset, versions
+from attnscope.text.categories import Categories, Scheme, categorise
+from attnscope.text.tokens import Tokens
+from attnscope.text.words import mean_over_query_pieces, sum_over_key_pieces, units
+
+DEFAULT_MEASURES = ("weight", "attention_norm", "block_norm")
+UNITS = ("token", "word")
+_DENSE_ROWS = 128
+"""Query rows per step where a layer's weights are in memory anyway."""
+_BLOCK_ROWS = 256
+"""Query rows per step where weights are only ever held in blocks."""
+
+Unit = Literal["token", "word"]
+Reduce = Literal["keys", "queries", "categories", "topk"]
+Progress = Callable[[int, int], None]
+"""Called with the number of layers done and the number there are."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a text."""
+
+    measures: tuple[Measure, ...]
+    heads: tuple[int, ...] | None
+    unit: Unit
+    reduce: Reduce | None
+    categories: str | Scheme
+    top: int
+
+    @property
+    def scopes(self) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(scope for measure in self.measures if measure.is_map for scope in measure.scopes))
+
+
+def analyze(
+    model: Model,
+    text: Any,
+    pair: str | None = None,
+    *,
+    measures: str | Iterable[str] = DEFAULT_MEASURES,
+    layers: Collection[int] | None = None,
+    heads: Collection[int] | None = None,
+    stack: str | None = None,
+    unit: Unit = "token",
+    reduce: Reduce | None = None,
+    categories: str | Scheme = "auto",
+    top: int = 5,
+    stride: int | None = None,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Measure what flows between the tokens of a text, layer by layer.
+
+    text       a string; an image for vision models; a mapping of ready tensors for anything else
+    pair       the second text of a pair, or the target of an encoder–decoder
+    measures   names of measures (`attnscope.measures.MEASURES`)
+    layers     which layers, counted from 1; all if None
+    heads      which heads are reported, counted from 1; sums over heads always run over all
+    stack      "self" in most models; "encoder", "decoder" or "cross" in encoder–decoders
+    unit       "token", or "word": summed over the pieces of keys, averaged over the pieces of queries
+    reduce     keep less than query × key, in memory of the order of one block of rows:
+               "keys" (sum), "queries" (mean), "categories" (sum over the category's keys, mean over queries) or
+               "topk" (the `top` largest keys of each query)
+    categories the kinds of tokens for reduce="categories": "auto", "encoder", "decoder", or a mapping of your own
+    stride     analyse a text longer than the model's positions in windows this many tokens apart (axis `window`)
+
+    Every result carries the reconstruction error of each layer; a layer that does not add up is refused.
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"analyze() takes an attnscope Model, not {type(model).__name__}; see Model.from_pretrained")
+    request = _request(measures, heads, unit, reduce, categories, top)
+    if stride is None:
+        encoded = [model.encode(text, pair)]
+    elif pair is not None or not isinstance(text, str):
+        raise InputError("stride= cuts one text into windows; it can't be used with a pair or with ready tensors")
+    else:
+        encoded = model.encode_windows(text, stride)
+    stack = stack or model.default_stack(pair is not None or encoded[0].target is not None)
+    sites = _sites(model, stack, layers, request)
+    total = len(sites) * len(encoded)
+    found = []
+    for index, inputs in enumerate(encoded):
+        done = index * len(sites)
+        step = None if progress is None else lambda n, done=done: progress(done + n, total)
+        found.append(_one(model, inputs, sites, request, step))
+    result = found[0] if stride is None else xr.concat(found, "window", combine_attrs="drop_conflicts", join="exact")
+    result.attrs["reconstruction_error"] = float(result["law_error"].max())
+    if isinstance(text, str):
+        result.attrs |= {"text": text} | ({} if pair is None else {"pair": pair})
+    return result
+
+
+def _request(
+    measures: str | Iterable[str],
+    heads: Collection[int] | None,
+    unit: Unit,
+    reduce: Reduce | None,
+    categories: str | Scheme,
+    top: int,
+) -> Request:
+    names = [measures] if isinstance(measures, str) else list(dict.fromkeys(measures))
+    if not names:
+        raise InputError("no measure was asked for; name at least one, for example weight")
+    one_of("unit", unit, UNITS)
+    if reduce is not None:
+        one_of("reduction", reduce, REDUCTIONS)
+    if unit == "word" and reduce == "topk":
+        raise InputError("reduce='topk' is over tokens; use unit='token' with it")
+    if top < 1:
+        raise InputError(f"top must be at least 1, not {top}")
+    chosen = tuple(lookup(name) for name in names)
+    return Request(chosen, None if heads is None else tuple(heads), unit, reduce, categories, top)
+
+
+def _sites(model: Model, stack: str, layers: Collection[int] | None, request: Request) -> tuple[Site, ...]:
+    """The layers asked for, if the measures asked for can be had in them."""
+    sites = model.sites(stack, layers)
+    if not sites:
+        raise InputError("no layer was asked for; leave layers out to have all of them")
+    for measure in request.measures:
+        gap = next((site for site in sites if site.step is None), None)
+        if measure.needs_block and gap is not None:
+            raise UnsupportedModel(model.name, f"{measure.name} needs the residual stream, but {gap.step_reason}")
+        gated = next((site for site in sites if site.gated), None)
+        if measure.name == "value_norm" and gated is not None:
+            raise UnsupportedModel(
+                model.name,
+                f"value_norm has no meaning in layer {gated.layer}: a gate behind the attention makes a key's vector "
+                "another one for each query; ask for head_norm",
+            )
+    for head in request.heads or ():
+        count = min(site.heads for site in sites)
+        if not 1 <= head <= count:
+            raise InputError(f"there is no head {head}; the layers have heads 1 to {count}")
+    return sites
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """What was found in one layer."""
+
+    number: int
+    arrays: dict[str, Kept]
+    errors: LawErrors
+    least_row_sum: float
+
+
+@dataclass
+class _Visit:
+    """Visits the layers of one text."""
+
+    request: Request
+    keys: Tokens | None
+    step: Callable[[int], None] | None
+    categories: Categories | None = None
+    layers: list[_Layer] = field(default_factory=list)
+
+    def __call__(self, _: int, record: LayerRecord) -> None:
+        parts = Parts(record, self.request.scopes)
+        arrays, errors, least = self._maps(record, parts)
+        for measure in self.request.measures:
+            if not measure.is_map:
+                dims = tuple(dim for dim in measure.dims if dim != HEAD)
+                arrays[measure.name] = Kept(dims, _numpy(self._heads(measure, measure.compute(parts))))
+        self.layers.append(_Layer(record.layer, arrays, errors, least))
+        if self.step is not None:
+            self.step(len(self.layers))
+
+    def _maps(self, record: LayerRecord, parts: Parts) -> tuple[dict[str, Kept], LawErrors, float]:
+        """The pass over blocks of query rows: every map, Law 1 and the sums of the weights."""
+        maps = [measure for measure in self.request.measures if measure.is_map]
+        keepers = {measure.name: self._keeper(record) for measure in maps}
+        errors, sums = [], []
+        for rows in record.row_blocks(_BLOCK_ROWS if self.request.reduce else _DENSE_ROWS):
+            block = parts.rows(rows)
+            for measure in maps:
+                keepers[measure.name].add(rows, self._heads(measure, measure.compute(block)))
+            errors.append(parts.sketched_error(block))
+            sums.append(block.weight.sum(-1).min())
+        arrays = {name + suffix: kept for name, keep in keepers.items() for suffix, kept in keep.finish().items()}
+        return arrays, parts.errors(torch.cat(errors)), float(torch.stack(sums).min())
+
+    def _keeper(self, record: LayerRecord) -> Keeper:
+        if self.request.reduce == "categories" and self.categories is None:
+            self.categories = _categories(self.keys, record, self.request)
+        return keeper(self.request.reduce, record.queries, self.categories, self.request.top)
+
+    def _heads(self, measure: Measure, values: torch.Tensor) -> torch.Tensor:
+        if self.request.heads is None or HEAD not in measure.dims:
+            return values
+        return values[[head - 1 for head in self.request.heads]]
+
+
+def _numpy(values: torch.Tensor) -> Array:
+    return values.float().cpu().numpy()
+
+
+def _categories(tokens: Tokens | None, record: LayerRecord, request: Request) -> Categories:
+    if tokens is None:
+        raise InputError("reduce='categories' needs tokens that have categories; this input is no text")
+    scheme = request.categories
+    if scheme == "auto" and _is_causal(record):
+        scheme = "decoder"
+    return categorise(tokens, scheme)
+
+
+def _is_causal(record: LayerRecord) -> bool:
+    """Whether the first token sees none but itself."""
+    first = record.attention(slice(0, 1))[:, 0]
+    return not record.is_cross and bool((first[:, 1:] == 0).all()) and record.keys > 1
+
+
+def _one(
+    model: Model, inputs: Encoded, sites: Sequence[Site], request: Request, step: Callable[[int], None] | None
+) -> xr.Dataset:
+    """One text, or one window of it."""
+    queries, keys = _sides(inputs, sites[0].stack)
+    visit = _Visit(request, keys, step)
+    model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None)
+    for layer in visit.layers:
+        if not layer.errors.worst <= model.tolerance:
+            raise UnsupportedModel(
+                model.name,
+                f"the parts of {sites[0].stack} layer {layer.number} do not add up to what the model computed (error "
+                f"{layer.errors.worst:.1e}, rounding explains at most {model.tolerance:.0e})",
+            )
+    return _dataset(model, visit, sites, queries, keys)
+
+
+def _sides(inputs: Encoded, stack: str) -> tuple[Tokens | None, Tokens | None]:
+    """Which tokens look and which are looked at."""
+    return {"decoder": (inputs.target, inputs.target), "cross": (inputs.target, inputs.source)}.get(
+        stack, (inputs.source, inputs.source)
+    )
+
+
+def _dataset(
+    model: Model, visit: _Visit, sites: Sequence[Site], queries: Tokens | None, keys: Tokens | None
+) -> xr.Dataset:
+    request, layers = visit.request, visit.layers
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
+    for name in layers[0].arrays:
+        dims = _dims(name, layers[0].arrays[name], request)
+        array = _stacked(name, [layer.arrays[name] for layer in layers])
+        variables[name] = ((LAYER, *dims), array)
+    sizes = {dim: size for dims, array in variables.values() for dim, size in zip(dims, array.shape, strict=True)}
+    labels: dict[str, tuple[tuple[str, ...], Sequence[object]]] = {
+        LAYER: ((LAYER,), [layer.number for layer in layers]),
+        HEAD: ((HEAD,), list(request.heads or range(1, sites[0].heads + 1))),
+        RANK: ((RANK,), list(range(1, sizes.get(RANK, 0) + 1))),
+        "law": (("law",), ["attention", "block"]),
+    }
+    if visit.categories is not None:
+        labels[CATEGORY] = ((CATEGORY,), visit.categories.names)
+    for measure in request.measures:
+        labels |= {dim: ((dim,), names) for dim, names in measure.coordinates.items()}
+    for side, tokens in ((QUERY, queries), (KEY, keys)):
+        if side in sizes:
+            variables, names = _in_units(variables, side, tokens, request.unit)
+            labels[f"{side}_token"] = ((side,), names or _plain_labels(model, sizes[side]))
+    errors = [[layer.errors.attention, _or_nan(layer.errors.block)] for layer in layers]
+    variables["law_error"] = ((LAYER, "law"), np.array(errors))
+    long_names = {measure.name: f"{measure.summary} {measure.formula}" for measure in request.measures}
+    long_names |= {"law_error": "relative reconstruction error of the attention (Law 1) and of the block (Law 2)"}
+    return dataset(variables, labels, _attributes(model, visit, sites), long_names)
+
+
+def _dims(name: str, kept: Kept, request: Request) -> tuple[str, ...]:
+    measure = next(measure for measure in request.measures if name in {measure.name, f"{measure.name}_key"})
+    return (HEAD, *kept.dims) if HEAD in measure.dims else kept.dims
+
+
+def _stacked(name: str, kept: Sequence[Kept]) -> Array:
+    shapes = {item.array.shape for item in kept}
+    if len(shapes) > 1:
+        raise InputError(
+            f"{name} has another size in different layers ({', '.join(map(str, sorted(shapes)))}), so they do not fit "
+            "in one array; ask for layers= of one size"
+        )
+    return np.stack([item.array for item in kept])
+
+
+def _in_units(
+    variables: dict[str, tuple[tuple[str, ...], Array]], side: str, tokens: Tokens | None, unit: Unit
+) -> tuple[dict[str, tuple[tuple[str, ...], Array]], Sequence[str] | None]:
+    """The variables with one axis in the units asked for, and the labels of that axis."""
+    if tokens is None:
+        return variables, None
+    if unit == "token":
+        return variables, tokens.strings
+    put_together = mean_over_query_pieces if side == QUERY else sum_over_key_pieces
+    return {
+        name: (dims, put_together(array, tokens.words, dims.index(side)) if side in dims else array)
+        for name, (dims, array) in variables.items()
+    }, units(tokens).labels
+
+
+def _plain_labels(model: Model, count: int) -> list[str]:
+    """Labels for inputs without tokens: image patches by row and column, anything else by number."""
+    side = int(count**0.5)
+    if model.hf_model.main_input_name == "pixel_values":
+        extra = count - side * side
+        names = ["[CLS]", *(f"[extra {number}]" for number in range(2, extra + 1))][:extra]
+        return names + [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _or_nan(error: float | None) -> float:
+    return float("nan") if error is None else error
+
+
+def _attributes(model: Model, visit: _Visit, sites: Sequence[Site]) -> dict[str, str | int | float | list[str]]:
+    request = visit.request
+    attributes = versions() | {
+        "model": model.name,
+        "architecture": type(model.hf_model).__name__,
+        "tokenizer": type(model.tokenizer).__name__ if model.tokenizer is not None else "none",
+        "dtype": str(model.hf_model.dtype).removeprefix("torch."),
+        "stack": sites[0].stack,
+        "unit": request.unit,
+        "reduce": request.reduce or "none",
+        "measures": [measure.name for measure in request.measures],
+        "least_weight_sum": min(layer.least_row_sum for layer in visit.layers),
+    }
+    others = model.structure.others
+    return attributes | ({"layers_without_attention": list(others)} if others else {})

@@ -1,0 +1,31 @@
+"""The Gram form: lengths of weighted sums from inner products alone.
+
+‖Σ_h α^h_ij f^h(x_j)‖² = a_ijᵀ G_j a_ij with G_j[h, h'] = f^h(x_j) · f^h'(x_j). The tensor of all vectors, of size
+head · query · key · model, is never built; what is held is of the order of the weights themselves.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+ROWS = 64
+"""Query rows per step: the copies made in a step then stay in the processor's cache."""
+
+
+def gram(vectors: Float[Tensor, "key head model"]) -> Float[Tensor, "key head head"]:
+    """The inner products of each key's head vectors."""
+    return vectors @ vectors.transpose(-1, -2)
+
+
+def squared_lengths(
+    weights: Float[Tensor, "head rows key"], grams: list[Float[Tensor, "key head head"]]
+) -> list[Float[Tensor, "rows key"]]:
+    """a_ijᵀ G_j a_ij for all pairs and each of several Gram forms; rounding below zero is cut off."""
+    heads, rows, keys = weights.shape
+    found = [weights.new_empty(rows, keys) for _ in grams]
+    for start in range(0, rows, ROWS):
+        step = slice(start, start + ROWS)
+        columns = weights[:, step].permute(2, 1, 0).contiguous()
+        for matrix, lengths in zip(grams, found, strict=True):
+            lengths[step] = torch.bmm(columns, matrix).mul_(columns).sum(-1).clamp_min_(0).T
+    return found

@@ -1,0 +1,69 @@
+"""The attention function that is registered with Transformers, and how a model is switched over to it.
+
+Architectures that dispatch their attention hand module, query, key, value and mask to a function looked up by
+name. Ours calls the architecture's own eager function, so soft-caps, sinks, relative biases and shared key heads
+are right by construction, and lets whoever is listening see what went in and came out. Called with nobody
+listening it is plain eager attention.
+"""
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from typing import Any
+
+from torch import nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.masking_utils import eager_mask
+
+NAME = "attnscope"
+
+Attend = Callable[..., Any]
+Listener = Callable[..., Any]
+"""Called as listener(eager, module, query, key, value, mask, **keywords); answers what the attention answers."""
+
+_listener: ContextVar[Listener | None] = ContextVar("attention listener", default=None)
+
+
+def _attend(module: nn.Module, *args: Any, **keywords: Any) -> Any:
+    eager = eager_attention(module)
+    listener = _listener.get()
+    if listener is None:
+        return eager(module, *args, **keywords)
+    return listener(eager, module, *args, **keywords)
+
+
+AttentionInterface.register(NAME, _attend)
+AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def eager_attention(module: nn.Module) -> Attend:
+    """The eager attention function that stands beside the class of `module`."""
+    for kind in type(module).__mro__:
+        forward = inspect.unwrap(kind.__dict__["forward"]) if "forward" in kind.__dict__ else None
+        scopes = (getattr(forward, "__globals__", {}), vars(sys.modules.get(kind.__module__, object())))
+        for scope in scopes:
+            if "eager_attention_forward" in scope:
+                return scope["eager_attention_forward"]
+    raise LookupError(f"{type(module).__name__} dispatches its attention but has no eager_attention_forward beside it")
+
+
+@contextlib.contextmanager
+def listening(model: PreTrainedModel, listener: Listener) -> Generator[None]:
+    """Send the model's attention to `listener`; the model is as it was afterwards.
+
+    Where a class can't be switched it has no dispatch, and its own eager code is all it can run.
+    """
+    configs = [module.config for module in model.modules() if isinstance(module, PreTrainedModel)]
+    configs = list({id(config): config for config in configs}.values())
+    before = [(config, config._attn_implementation_internal) for config in configs]
+    token = _listener.set(listener)
+    try:
+        for config in configs:
+            config._attn_implementation_internal = NAME
+        yield
+    finally:
+        _listener.reset(token)
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation

@@ -1,0 +1,328 @@
+"""Loading models safely: no pickles and no foreign code unless asked, no weights left random, none that are NaN."""
+
+import contextlib
+import json
+import logging
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError, safe_open
+from transformers import (
+    AutoConfig,
+    AutoImageProcessor,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as transformers_logging
+
+from attnscope.errors import InputError, UnsupportedModel
+
+_DTYPES = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float64": torch.float64,
+}
+_PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
+_UNUSED = ("pooler.",)
+"""Weights that a checkpoint may lack without any number here depending on them."""
+_HEADS = {
+    "SEQ_CLS": "AutoModelForSequenceClassification",
+    "TOKEN_CLS": "AutoModelForTokenClassification",
+    "QUESTION_ANS": "AutoModelForQuestionAnswering",
+    "CAUSAL_LM": "AutoModelForCausalLM",
+    "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
+}
+"""PEFT's task types, and the class a base model of such an adapter is loaded with."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model with what reads its inputs."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    processor: Any
+    name: str
+
+
+def load(
+    path_or_id: str,
+    *,
+    adapter: str | Path | None = None,
+    device: str | None = None,
+    dtype: str | torch.dtype | None = None,
+    allow_pickle: bool = False,
+) -> Loaded:
+    """Load what `path_or_id` names; see `Model.from_pretrained`."""
+    precision = _dtype(dtype)
+    place = _device(device)
+    with _quietly():
+        if _is_adapter(path_or_id) and adapter is None:
+            path_or_id, adapter = _base_of(Path(path_or_id)), path_or_id
+        source = _Source.of(path_or_id)
+        source.check(allow_pickle)
+        config = source.config()
+        settings = None if adapter is None else _adapter_settings(Path(adapter), path_or_id)
+        model = _model(source, config, precision, allow_pickle, settings)
+        if settings is not None:
+            model = _merged(model, settings)
+        _check_finite(model, source.name)
+        tokenizer = _optional(AutoTokenizer, source)
+        processor = _optional(AutoImageProcessor, source) if model.main_input_name == "pixel_values" else None
+    return Loaded(model.to(place).eval(), tokenizer, processor, _full_name(source, adapter))
+
+
+def _full_name(source: "_Source", adapter: str | Path | None) -> str:
+    return source.name if adapter is None else f"{source.name} + {adapter}"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a model comes from: a folder or hub name, and a GGUF file in it if that is what was named."""
+
+    name: str
+    place: str
+    gguf: str | None = None
+
+    @classmethod
+    def of(cls, name: str) -> "_Source":
+        path = Path(name).expanduser()
+        if path.suffix == ".gguf":
+            if not path.is_file():
+                raise InputError(f"no GGUF file at {name}")
+            return cls(name, str(path.parent), path.name)
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{name} is a file; give the model's folder, a .gguf file or a hub name")
+        if not path.exists() and (path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1):
+            raise InputError(f"no folder at {name}; give a model's folder, a .gguf file or a hub name")
+        return cls(name, str(path) if path.is_dir() else name)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {} if self.gguf is None else {"gguf_file": self.gguf}
+
+    @property
+    def folder(self) -> Path | None:
+        path = Path(self.place)
+        return path if path.is_dir() else None
+
+    def check(self, allow_pickle: bool) -> None:
+        """What can be told from the file names alone."""
+        if self.folder is None or self.gguf is not None:
+            return
+        if not (self.folder / "config.json").is_file():
+            raise InputError(f"{self.name} has no config.json, so it is no model folder (no model to be seen in it)")
+        if any(self.folder.glob("*.safetensors")):
+            return
+        pickles = sorted(path.name for pattern in _PICKLES for path in self.folder.glob(pattern))
+        if not pickles:
+            raise InputError(f"{self.name} has a config.json but no weights (*.safetensors)")
+        if not allow_pickle:
+            raise InputError(
+                f"{self.name} has only pickled weights ({pickles[0]}), which can run code when they are read; convert "
+                "them to safetensors, or allow it if you trust them: allow_pickle=True, --allow-pickle"
+            )
+
+    def config(self) -> PreTrainedConfig:
+        try:
+            return AutoConfig.from_pretrained(self.place, trust_remote_code=False, **self.options)
+        except KeyError as error:
+            raise UnsupportedModel(self.name, f"its architecture is not in Transformers: {error}") from error
+        except ImportError as error:
+            raise InputError(f"{self.name} needs a package that is not here: {_first_line(error)}") from error
+        except (OSError, ValueError) as error:
+            raise InputError(self._explained(error)) from error
+
+    def _explained(self, error: Exception) -> str:
+        text = str(error)
+        if "trust_remote_code" in text or "custom code" in text:
+            return f"{self.name} brings its own code, which is never run; attnscope reads architectures in Transformers"
+        if "model_type" in text or "does not recognize this architecture" in text:
+            return (
+                f"{self.name} is of an architecture that the installed Transformers does not know: {_first_line(error)}"
+            )
+        if self.folder is None:
+            return f"{self.name} is neither a folder here nor a model that could be fetched: {_first_line(error)}"
+        return f"the configuration of {self.name} could not be read: {_first_line(error)}"
+
+
+def _model(
+    source: _Source,
+    config: PreTrainedConfig,
+    dtype: torch.dtype,
+    allow_pickle: bool,
+    adapter: "_Adapter | None",
+) -> PreTrainedModel:
+    kind = _class_for(config) if adapter is None else adapter.model_class(config)
+    options: dict[str, Any] = dict(source.options) if source.gguf else {"use_safetensors": not allow_pickle or None}
+    try:
+        model, report = kind.from_pretrained(
+            source.place,
+            config=config,
+            dtype=dtype,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **options,
+        )
+    except ImportError as error:
+        raise InputError(f"{source.name} needs a package that is not here: {_first_line(error)}") from error
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"the weights of {source.name} could not be read: {_first_line(error)}") from error
+    _check_complete(source, report, set() if adapter is None else adapter.own_modules)
+    return model
+
+
+def _class_for(config: PreTrainedConfig) -> Any:
+    """The class the checkpoint was saved from, so that its task head comes along."""
+    for name in config.architectures or ():
+        kind = getattr(transformers, name, None)
+        if isinstance(kind, type) and issubclass(kind, PreTrainedModel):
+            return kind
+    return AutoModel
+
+
+def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[str]) -> None:
+    """Weights that the checkpoint lacks would be random numbers: refuse them."""
+    missing = sorted(
+        key
+        for key in report["missing_keys"]
+        if not any(part in key for part in _UNUSED) and not any(part in key.split(".") for part in supplied)
+    )
+    mismatched = sorted(str(key[0]) for key in report.get("mismatched_keys", ()))
+    if missing or mismatched:
+        what = "lacks" if missing else "has the wrong shape for"
+        names = ", ".join([*missing, *mismatched][:3])
+        raise InputError(
+            f"the checkpoint {source.name} {what} {len(missing) + len(mismatched)} of the model's weights ({names}, ...), "
+            "which would be left random"
+        )
+
+
+def _check_finite(model: PreTrainedModel, name: str) -> None:
+    for key, parameter in model.named_parameters():
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+            raise InputError(f"the weights of {name} hold NaN or infinity, first in {key}")
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """A PEFT adapter: its folder, task and the modules it replaces as a whole."""
+
+    path: Path
+    task: str | None
+    own_modules: set[str]
+    labels: int | None
+
+    def model_class(self, config: PreTrainedConfig) -> Any:
+        if self.labels is not None:
+            config.num_labels = self.labels
+        head = _HEADS.get(self.task or "")
+        return _class_for(config) if head is None else getattr(transformers, head)
+
+
+def _is_adapter(path: str) -> bool:
+    folder = Path(path).expanduser()
+    return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
+
+
+def _base_of(adapter: Path) -> str:
+    base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
+    if not base:
+        raise InputError(f"the adapter {adapter} does not say which model it belongs to; pass the model and adapter=")
+    return base
+
+
+def _adapter_settings(path: Path, base: str) -> _Adapter:
+    if not (path / "adapter_config.json").is_file():
+        raise InputError(f"{path} is no PEFT adapter: it has no adapter_config.json")
+    if not (path / "adapter_model.safetensors").is_file():
+        raise InputError(f"the adapter {path} has no adapter_model.safetensors")
+    settings = json.loads((path / "adapter_config.json").read_text(encoding="utf-8"))
+    own = set(settings.get("modules_to_save") or ())
+    task = settings.get("task_type")
+    if task in {"SEQ_CLS", "TOKEN_CLS"}:
+        own |= {"classifier", "score"}
+    return _Adapter(path, task, own, _label_count(path, own))
+
+
+def _label_count(path: Path, own: set[str]) -> int | None:
+    """How many classes the adapter's own head has: the rows of its last weight."""
+    with safe_open(path / "adapter_model.safetensors", framework="pt") as weights:
+        rows = {
+            key: weights.get_slice(key).get_shape()[0]
+            for key in weights.keys()  # noqa: SIM118 - a safetensors file is no mapping
+            if key.endswith("weight") and own & set(key.split(".")) and "lora" not in key
+        }
+    return rows[max(rows)] if rows else None
+
+
+def _merged(model: PreTrainedModel, adapter: _Adapter) -> PreTrainedModel:
+    """The adapter added into the weights: afterwards it is a plain model."""
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise InputError("adapters need the package peft: pip install 'attnscope[peft]'") from error
+    try:
+        merged = PeftModel.from_pretrained(model, str(adapter.path)).merge_and_unload()
+    except (RuntimeError, ValueError, KeyError) as error:
+        base = json.loads((adapter.path / "adapter_config.json").read_text(encoding="utf-8")).get(
+            "base_model_name_or_path"
+        )
+        raise InputError(
+            f"the adapter {adapter.path} was made for {base or 'another model'} and does not fit "
+            f"{model.config.name_or_path}: {_first_line(error)}"
+        ) from error
+    return merged
+
+
+def _optional(kind: Any, source: _Source) -> Any:
+    """A tokenizer or processor, where the model has one: without it ready tensors can still be analysed."""
+    with contextlib.suppress(OSError, ValueError, KeyError, ImportError, TypeError, AttributeError):
+        return kind.from_pretrained(source.place, trust_remote_code=False, **source.options)
+    return None
+
+
+def _dtype(dtype: str | torch.dtype | None) -> torch.dtype:
+    if dtype is None or isinstance(dtype, torch.dtype):
+        return dtype or torch.float32
+    if dtype not in _DTYPES:
+        raise InputError(f"unknown dtype {dtype!r}; known: {', '.join(_DTYPES)}")
+    return _DTYPES[dtype]
+
+
+def _device(device: str | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"unknown device {device!r}; say cpu, cuda or cuda:0") from error
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; say cpu")
+    return place
+
+
+@contextlib.contextmanager
+def _quietly() -> Generator[None]:
+    """Loading reports and progress bars are Transformers' business; what matters is checked and said here."""
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.CRITICAL)
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,258 @@
+"""A model whose attention can be read: the Hugging Face model, its tokenizer, and what was found out about it."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from attnscope.decompose.laws import check
+from attnscope.errors import InputError, UnsupportedModel, one_of
+from attnscope.models.capture import Capture, NotCaptured
+from attnscope.models.dispatch import listening
+from attnscope.models.encode import (
+    Encoded,
+    collate,
+    encode_image,
+    encode_tensors,
+    encode_text,
+    encode_windows,
+    is_encoder_decoder,
+)
+from attnscope.models.probe import probe_inputs
+from attnscope.models.structure import Site, Structure, discover
+from attnscope.models.trace import Tracer
+from attnscope.models.verification import TOLERANCE, LayerLaws, Verification
+from attnscope.record import LayerRecord
+
+Visitor = Callable[[int, LayerRecord], None]
+_EVERYTHING = 1 << 60
+
+
+class Model:
+    """A Transformer and its tokenizer, ready to be analysed.
+
+    Nothing of the model is changed for good: attention is redirected, and dropout switched off, only while a pass
+    runs. Passes of one model run one after the other, also from several threads.
+    """
+
+    def __init__(
+        self,
+        hf_model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        processor: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(hf_model, PreTrainedModel):
+            hf_model = _inner_model(hf_model)
+        self.hf_model = hf_model
+        self.tokenizer = tokenizer
+        self.processor = processor
+        self.name = name or hf_model.config.name_or_path or type(hf_model).__name__
+        self._lock = threading.RLock()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_id: str | Path,
+        *,
+        adapter: str | Path | None = None,
+        device: str | None = None,
+        dtype: str | torch.dtype | None = None,
+        allow_pickle: bool = False,
+    ) -> Self:
+        """Load a model from a folder, a GGUF file or the hub, with a PEFT adapter merged in if one is given.
+
+        float32 unless `dtype` says otherwise, on CUDA where there is one unless `device` says otherwise. Weights
+        must be safetensors (or GGUF) unless `allow_pickle`; code that comes with a model is never run.
+        """
+        from attnscope.models.load import load
+
+        loaded = load(str(path_or_id), adapter=adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
+        return cls(loaded.model, loaded.tokenizer, processor=loaded.processor, name=loaded.name)
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}, {type(self.hf_model).__name__})"
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Where the model's attention layers are, and how each reaches the residual stream."""
+        with self._lock, self._evaluating():
+            tracer = Tracer(self.hf_model)
+            try:
+                with torch.no_grad(), tracer.watching(), listening(self.hf_model, tracer.attend):
+                    self.hf_model(**probe_inputs(self.hf_model))
+            except (
+                RuntimeError,
+                ValueError,
+                TypeError,
+                LookupError,
+                AttributeError,
+                NotImplementedError,
+            ) as error:
+                raise UnsupportedModel(self.name, f"a small trial pass failed: {_first_line(error)}") from error
+            structure = discover(self.hf_model, tracer.trace, is_encoder_decoder(self.hf_model))
+        if not structure.sites:
+            reasons = "; ".join(f"{refusal.module}: {refusal.reason}" for refusal in structure.refusals[:3])
+            raise UnsupportedModel(self.name, reasons or "no softmax attention was seen in a trial pass")
+        return structure
+
+    @property
+    def tolerance(self) -> float:
+        """The largest reconstruction error that is rounding, at the model's precision."""
+        return TOLERANCE.get(self.hf_model.dtype, TOLERANCE[torch.float16])
+
+    def default_stack(self, pair: bool = False) -> str:
+        """Which attentions a question is about if nobody says: the encoder's, across a pair, or the only ones."""
+        stacks = self.structure.stacks
+        preferred = ["cross"] if pair and is_encoder_decoder(self.hf_model) else []
+        preferred += ["self", "encoder", "decoder"]
+        return next((name for name in preferred if name in stacks), stacks[0])
+
+    def sites(self, stack: str | None = None, layers: Collection[int] | None = None) -> tuple[Site, ...]:
+        """The attention layers of a stack, or some of them by number."""
+        structure = self.structure
+        stack = one_of("stack", stack or self.default_stack(), structure.stacks)
+        self._refuse_gaps(stack)
+        sites = structure.stack(stack)
+        if layers is None:
+            return sites
+        known = [site.layer for site in sites]
+        for layer in layers:
+            if layer not in known:
+                others = f"; without softmax attention: {', '.join(structure.others)}" if structure.others else ""
+                raise InputError(f"there is no attention layer {layer} in {self.name}; its layers: {known}{others}")
+        return tuple(site for site in sites if site.layer in set(layers))
+
+    def _refuse_gaps(self, stack: str) -> None:
+        """A stack of which only some layers could be followed is not analysed as if it were whole."""
+        parents = {site.parent for site in self.structure.stack(stack)}
+        refusals = [refusal for refusal in self.structure.refusals if refusal.parent in parents]
+        if refusals:
+            first = refusals[0]
+            raise UnsupportedModel(
+                self.name,
+                f"{len(refusals)} attention layers could not be followed; {first.module}: {first.reason}",
+            )
+
+    def encode(self, text: Any, pair: str | None = None) -> Encoded:
+        """One input: a text (with a pair or a target), an image, or a mapping of ready tensors."""
+        if isinstance(text, Mapping):
+            return encode_tensors(self.hf_model, self.tokenizer, text)
+        if isinstance(text, str) or self.hf_model.main_input_name != "pixel_values":
+            return encode_text(self.hf_model, self.tokenizer, text, pair)
+        return encode_image(self.hf_model, self.processor, text)
+
+    def encode_windows(self, text: str, stride: int) -> list[Encoded]:
+        """A long text as overlapping windows, `stride` tokens apart."""
+        return encode_windows(self.hf_model, self.tokenizer, text, stride)
+
+    def run(
+        self,
+        inputs: Encoded | Sequence[Encoded],
+        visit: Visitor,
+        *,
+        sites: Sequence[Site] | None = None,
+        rows: int | None = None,
+    ) -> None:
+        """One forward pass; `visit` gets each layer's record as the layer has finished, one layer in memory.
+
+        The pass calls the visitor rather than handing out an iterator, because the model's own code is what runs
+        in between. With `rows`, weights are computed in blocks of that many query rows, again when they are read.
+        """
+        batch = [inputs] if isinstance(inputs, Encoded) else list(inputs)
+        wanted = self.sites() if sites is None else tuple(sites)
+        pad = getattr(self.tokenizer, "pad_token_id", None) or 0
+        lengths = [_lengths(item, wanted[0]) for item in batch]
+        capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
+        with self._lock, self._evaluating():
+            try:
+                capture.forward(collate(batch, pad))
+            except NotCaptured as error:
+                raise UnsupportedModel(self.name, str(error)) from error
+            except (torch.OutOfMemoryError, MemoryError) as error:
+                raise InputError(_out_of_memory(self)) from error
+            except RuntimeError as error:
+                if "not enough memory" in str(error) or "can't allocate memory" in str(error):
+                    raise InputError(_out_of_memory(self)) from error
+                raise
+        if capture.missed:
+            names = ", ".join(site.module for site in capture.missed[:3])
+            raise UnsupportedModel(self.name, f"with this input the pass did not go through {names}")
+
+    def records(self, text: Any, pair: str | None = None, *, stack: str | None = None) -> list[LayerRecord]:
+        """All records of one text at once: for small models, and for looking at things by hand."""
+        found: list[LayerRecord] = []
+        stack = stack or self.default_stack(pair is not None)
+        self.run(self.encode(text, pair), lambda _, record: found.append(record), sites=self.sites(stack))
+        return found
+
+    def check_laws(self, text: Any = None, pair: str | None = None) -> Verification:
+        """The reconstruction errors of every layer, on a text or on a small synthetic input; raises nothing for them."""
+        structure = self.structure
+        inputs = Encoded(probe_inputs(self.hf_model), None) if text is None else self.encode(text, pair)
+        stacks = structure.stacks
+        if text is not None and inputs.target is None and is_encoder_decoder(self.hf_model):
+            stacks = tuple(name for name in stacks if name == "encoder")
+        laws: list[LayerLaws] = []
+        for stack in stacks:
+            sites = structure.stack(stack)
+            reasons = {site.layer: site.step_reason for site in sites}
+
+            def visit(_: int, record: LayerRecord, reasons: dict[int, str | None] = reasons) -> None:
+                laws.append(LayerLaws(record.stack, record.layer, check(record), reasons[record.layer]))
+
+            self.run(inputs, visit, sites=sites)
+        return Verification(self.name, tuple(laws), self.tolerance, structure.refusals, structure.others)
+
+    def verify(self, text: Any = None, pair: str | None = None) -> Verification:
+        """Prove that the parts add up to what the model computed, or raise `UnsupportedModel` with the reason."""
+        verification = self.check_laws(text, pair)
+        verification.raise_if_failed()
+        return verification
+
+    @contextlib.contextmanager
+    def _evaluating(self) -> Generator[None]:
+        """Dropout off while a pass runs."""
+        training = [module for module in self.hf_model.modules() if module.training]
+        for module in training:
+            module.training = False
+        try:
+            yield
+        finally:
+            for module in training:
+                module.training = True
+
+
+def _inner_model(wrapped: Any) -> PreTrainedModel:
+    """The Transformers model inside a PEFT wrapper, whose adapters act in its modules."""
+    inner = wrapped.get_base_model() if hasattr(wrapped, "get_base_model") else None
+    if not isinstance(inner, PreTrainedModel):
+        raise InputError(
+            f"Model() takes a Transformers or PEFT model, not {type(wrapped).__name__}; load a path with "
+            "Model.from_pretrained"
+        )
+    return inner
+
+
+def _lengths(item: Encoded, site: Site) -> tuple[int, int]:
+    """The real (query, key) lengths of a text; everything the model has made of it where that can't be told."""
+    source = _EVERYTHING if item.source is None else sum(item.source.real)
+    target = _EVERYTHING if item.target is None else sum(item.target.real)
+    return {"decoder": (target, target), "cross": (target, source)}.get(site.stack, (source, source))
+
+
+def _out_of_memory(model: Model) -> str:
+    return (
+        f"out of memory while analysing with {model.name}; ask for fewer layers or measures, shorten the text, or use "
+        "reduce= so that long texts are done in blocks"
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,669 @@
+"""From the record of one forward pass to a plan of how to catch every attention layer in later passes.
+
+Each attention's output is followed through the graph: first in head space (layout changes, a gate, an inner
+normalisation) to the linear map that mixes the heads, then in model space (multipliers, a branch normalisation,
+additions) to the residual stream. Nothing is guessed from names: the residual is the summand from which the
+attention's own query was made; whatever else is added is a parallel branch. A step that is not understood ends in
+a reason, never in a number; the plan is believed only after Laws 1 and 2 have been checked with it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from attnscope.models.norms import NotANorm, understand
+from attnscope.models.trace import ATTENTION, NORM, ModuleCall, Operation, Tap, Trace, Value
+from attnscope.record import Norm, ValueMap
+
+_LAYOUT = frozenset(
+    [
+        "view",
+        "reshape",
+        "transpose",
+        "permute",
+        "contiguous",
+        "flatten",
+        "unflatten",
+        "clone",
+        "to",
+        "type",
+        "type_as",
+        "float",
+        "half",
+        "bfloat16",
+        "double",
+        "dropout",
+        "squeeze",
+        "unsqueeze",
+        "view_as",
+        "reshape_as",
+        "swapaxes",
+        "swapdims",
+        "movedim",
+        "moveaxis",
+        "detach",
+        "getitem",
+        "narrow",
+        "clamp",
+        "clip",
+        "nan_to_num",
+        "identity",
+        "split",
+        "chunk",
+    ]
+)
+"""Operations that move numbers about or change their type. (Clamping guards half precision against overflow.)"""
+
+_UNCHANGED = frozenset(
+    [
+        "contiguous",
+        "clone",
+        "to",
+        "type",
+        "type_as",
+        "float",
+        "half",
+        "bfloat16",
+        "double",
+        "dropout",
+        "view",
+        "reshape",
+        "detach",
+    ]
+)
+PRODUCTS = frozenset({"matmul", "bmm"})
+
+
+class NotFollowed(Exception):
+    """The way from an attention to the residual stream has a step that is not understood."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The linear map that mixes the heads' outputs: rows grouped by head, and the bias added after it."""
+
+    weight: Tensor
+    """(head · value, model), as stored; not copied."""
+    bias: Tensor | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """The way from the projection's output to the residual stream."""
+
+    residual: Tap
+    residual_scale: float
+    output: Tap
+    scale: Tensor | None
+    branch: Norm | None
+    post: Norm | None
+    extras: tuple[Tap, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One attention in the forward pass."""
+
+    module: str
+    call: int
+    source: Tap
+    """The dispatched attention, or the watched product of softmax and values, by its running number in the call."""
+    heads: int
+    queries: int
+    keys: int
+    projection: Projection
+    before: Tap
+    """The projection's input."""
+    projected: Tap
+    """The projection's output."""
+    gated: bool
+    inner: Norm | None
+    step: Step | None
+    step_reason: str | None
+    value_map: ValueMap | None
+    copies: frozenset[Tap] = field(default_factory=frozenset)
+    """Taps whose tensor is changed in place later on."""
+    stack: str = ""
+    layer: int = 0
+
+    @property
+    def parent(self) -> str:
+        """The layer list the attention belongs to."""
+        return _parent(self.module)
+
+    @property
+    def is_dispatched(self) -> bool:
+        return self.source.side == ATTENTION
+
+    @property
+    def is_cross(self) -> bool:
+        return self.stack == "cross" or self.queries != self.keys
+
+    @property
+    def taps(self) -> tuple[Tap, ...]:
+        step = () if self.step is None else (self.step.residual, self.step.output, *self.step.extras)
+        return (self.before, self.projected, *step)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An attention that was seen but could not be followed."""
+
+    module: str
+    reason: str
+
+    @property
+    def parent(self) -> str:
+        return _parent(self.module)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Everything that was found out about a model."""
+
+    sites: tuple[Site, ...]
+    refusals: tuple[Refusal, ...]
+    others: tuple[str, ...]
+    """Layers without softmax attention (linear attention, state spaces), by module name and class."""
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(site.stack for site in self.sites))
+
+    def stack(self, name: str) -> tuple[Site, ...]:
+        return tuple(site for site in self.sites if site.stack == name)
+
+
+def discover(model: nn.Module, trace: Trace, is_encoder_decoder: bool) -> Structure:
+    """The structure of `model` as seen in one traced forward pass."""
+    follower = _Follower(model, trace)
+    found: list[Site] = []
+    refusals: list[Refusal] = []
+    for attention in _attentions(trace):
+        try:
+            found.append(follower.site(attention))
+        except NotFollowed as error:
+            refusals.append(Refusal(attention.module, str(error)))
+    sites = _labelled(found, is_encoder_decoder)
+    return Structure(tuple(sites), tuple(refusals), tuple(_others(model, [*found, *refusals])))
+
+
+@dataclass(frozen=True)
+class _Attention:
+    """A dispatched attention, or a softmax–value product that was recognised."""
+
+    module: str
+    call: int
+    source: Tap
+    query: Value
+    value: Value
+    output: Value
+    heads: int
+    queries: int
+    keys: int
+    batch: int
+
+
+def _attentions(trace: Trace) -> list[_Attention]:
+    found = []
+    for operation in trace.operations:
+        if operation.name == ATTENTION:
+            found.append(_dispatched(operation))
+        elif operation.name == "softmax":
+            product = _product_of(operation.output)
+            if product is not None:
+                found.append(_watched(operation.output, product))
+    return found
+
+
+def _dispatched(operation: Operation) -> _Attention:
+    query, key = operation.inputs[0], operation.inputs[1]
+    batch, heads, queries, _ = query.tensor.shape
+    keys = key.tensor.shape[-2]
+    return _Attention(
+        operation.module,
+        operation.call,
+        _place(operation),
+        query,
+        operation.inputs[2],
+        operation.output,
+        heads,
+        queries,
+        keys,
+        batch,
+    )
+
+
+def _place(operation: Operation) -> Tap:
+    return Tap(operation.module, operation.call, operation.name, (operation.ordinal,))
+
+
+def _product_of(weights: Value) -> Operation | None:
+    """The product of a softmax's output with the values, if that is what it is used for."""
+    while True:
+        for operation in weights.consumers:
+            if operation.name in PRODUCTS and operation.inputs[0] is weights and len(operation.inputs) == 2:
+                return operation
+        onward = [operation for operation in weights.consumers if operation.name in _LAYOUT | {"masked_fill", "where"}]
+        if len(onward) != 1 or len(onward[0].outputs) != 1:
+            return None
+        weights = onward[0].output
+
+
+def _watched(softmax: Value, product: Operation) -> _Attention:
+    *lead, queries, keys = softmax.tensor.shape
+    count = softmax.tensor.numel() // (queries * keys)
+    batch = lead[0] if len(lead) > 1 else 1
+    return _Attention(
+        product.module,
+        product.call,
+        _place(product),
+        softmax,
+        product.inputs[1],
+        product.output,
+        count // batch,
+        queries,
+        keys,
+        batch,
+    )
+
+
+class _Follower:
+    """Follows values through one trace."""
+
+    def __init__(self, model: nn.Module, trace: Trace) -> None:
+        self._model = model
+        self._static = {id(tensor) for tensor in [*model.parameters(), *model.buffers()]}
+        self._by_input: dict[int, list[ModuleCall]] = defaultdict(list)
+        for call in trace.calls:
+            if len(call.inputs) == 1 and len(call.outputs) == 1:
+                self._by_input[id(call.inputs[0])].append(call)
+        self._linear_into = {
+            id(call.outputs[0]): call
+            for call in reversed(trace.calls)
+            if len(call.inputs) == 1 and len(call.outputs) == 1 and call.inputs[0] is not call.outputs[0]
+        }
+        self._norms: dict[str, Norm] = {}
+
+    def site(self, attention: _Attention) -> Site:
+        if attention.batch != 1:
+            raise NotFollowed(f"attention runs over {attention.batch} windows of the input, not over the whole input")
+        value, gated, inner, call, projection = self._to_projection(attention)
+        before, projected = self._tap(value), self._tap(call.outputs[0])
+        copies = {tap for found in (value, call.outputs[0]) if found.overwritten for tap in found.taps[:1]}
+        step, reason = None, None
+        try:
+            step, more = self._to_residual(call.outputs[0], attention)
+            copies |= more
+        except NotFollowed as error:
+            reason = str(error)
+        return Site(
+            module=attention.module,
+            call=attention.call,
+            source=attention.source,
+            heads=attention.heads,
+            queries=attention.queries,
+            keys=attention.keys,
+            projection=projection,
+            before=before,
+            projected=projected,
+            gated=gated,
+            inner=inner,
+            step=step,
+            step_reason=reason,
+            value_map=self._value_map(attention),
+            copies=frozenset(copies),
+        )
+
+    def _to_projection(self, attention: _Attention) -> tuple[Value, bool, Norm | None, ModuleCall, Projection]:
+        """Head space: from the attention's output to the linear map that mixes the heads."""
+        value, gated, inner = attention.output, False, None
+        while True:
+            for call in reversed(self._by_input[id(value)]):
+                projection = _projection(self._model.get_submodule(call.module), value.tensor.shape[-1])
+                if projection is not None:
+                    return value, gated, inner, call, projection
+            operation = _only(value, "the attention's output")
+            if operation.name in _LAYOUT:
+                pass
+            elif operation.name == "mul" and inner is None:
+                other = _other(operation, value)
+                if other is None or self._is_static(other):
+                    raise NotFollowed(f"a constant factor stands before the output projection in {operation.module}")
+                gated = True
+            elif operation.name == NORM and inner is None and not gated:
+                inner = self._norm(operation)
+            else:
+                raise NotFollowed(f"no output projection: `{operation.name}` in {operation.module or 'the model'}")
+            value = operation.output
+
+    def _to_residual(self, start: Value, attention: _Attention) -> tuple[Step, set[Tap]]:
+        """Model space: from the projection's output to the residual stream, or to the norm that closes the block."""
+        ancestors = _ancestors(attention.query)
+        container = _container(attention.module)
+        value, scale, branch, post = start, None, None, None
+        residual: tuple[Tap, float] | None = None
+        extras: list[Tap] = []
+        copied: set[Tap] = set()
+
+        def tap(found: Value) -> Tap:
+            place, holder = self._tap_back(found)
+            if holder.overwritten:
+                copied.add(place)
+            return place
+
+        while True:
+            follow = [operation for operation in value.consumers if _makes_something(operation)]
+            closing = follow[0] if len(follow) == 1 and follow[0].name == NORM else None
+            if residual is not None and closing is None and (value.taps or len(follow) != 1):
+                break
+            operation = _only(value, "the projected attention output")
+            if operation.name in _LAYOUT:
+                value = operation.output
+                continue
+            if operation.name == "add":
+                other = _other(operation, value)
+                if other is None:
+                    raise NotFollowed(f"a constant is added to the attention output in {operation.module}")
+                if float(operation.keywords.get("alpha", 1)) != 1:
+                    raise NotFollowed(f"a weighted addition in {operation.module}")
+                if id(other) in ancestors and residual is None:
+                    holder, factor = self._unscaled(other)
+                    residual = (tap(holder), factor)
+                else:
+                    extras.append(tap(other))
+            elif operation.name in {"mul", "truediv", "div"}:
+                if residual is not None:
+                    raise NotFollowed(f"a factor after the residual was added in {operation.module}")
+                if branch is not None:
+                    branch = _rescaled(branch, self._factor(operation, value))
+                else:
+                    factor = self._factor(operation, value)
+                    scale = factor if scale is None else scale * factor
+            elif operation.name == NORM and residual is None and branch is None:
+                branch = self._norm(operation)
+            elif operation.name == NORM and residual is not None and _belongs(operation, container):
+                post = self._norm(operation)
+                value = operation.output
+                break
+            elif operation.name == NORM and residual is not None and value.taps:
+                break
+            else:
+                where = operation.module or "the model"
+                raise NotFollowed(f"`{operation.name}` in {where} stands between attention and residual stream")
+            value = operation.output
+        if residual is None:
+            raise NotFollowed("the attention output is never added to the stream its query came from")
+        return (
+            Step(residual[0], residual[1], self._tap_onward(value, copied), scale, branch, post, tuple(extras)),
+            copied,
+        )
+
+    def _value_map(self, attention: _Attention) -> ValueMap | None:
+        """The linear layer the values come from, if only layout changes lie between."""
+        path: list[Operation] = []
+        value = attention.value
+        while value.producer is not None and value.producer.name in _LAYOUT | {"expand", "repeat_interleave"}:
+            path.append(value.producer)
+            value = value.producer.inputs[0]
+        source = self._linear_into.get(id(value))
+        if source is None or not any(tap.module == attention.module for tap in source.inputs[0].taps):
+            return None
+        module = self._model.get_submodule(source.module)
+        columns = _columns(path, value, attention)
+        if columns is None or _projection(module, source.inputs[0].tensor.shape[-1]) is None:
+            return None
+        return ValueMap(tuple(module.parameters()), lambda: _value_rows(module, source, columns))
+
+    def _norm(self, operation: Operation) -> Norm:
+        name = self._name_of(operation.keywords["module"])
+        if name not in self._norms:
+            try:
+                self._norms[name] = understand(operation.keywords["module"], operation.output.tensor.shape[-1])
+            except NotANorm as error:
+                raise NotFollowed(f"{name}: {error}") from error
+        return self._norms[name]
+
+    def _name_of(self, module: nn.Module) -> str:
+        return next(name for name, candidate in self._model.named_modules() if candidate is module)
+
+    def _is_static(self, value: Value) -> bool:
+        """Whether a value is made of parameters alone."""
+        if id(value.tensor) in self._static:
+            return True
+        if value.producer is None:
+            return False
+        inputs = value.producer.inputs
+        return bool(inputs) and all(self._is_static(found) for found in inputs)
+
+    def _factor(self, operation: Operation, value: Value) -> Tensor:
+        """The constant a value is multiplied with (a number, or one number for each model dimension)."""
+        other = _other(operation, value)
+        if other is None:
+            number = next((a for a in operation.arguments if isinstance(a, int | float)), None)
+            if number is None:
+                raise NotFollowed(f"`{operation.name}` in {operation.module} has no readable factor")
+            factor = torch.tensor([float(number)])
+        elif self._is_static(other) and other.tensor.numel() in {1, value.tensor.shape[-1]}:
+            factor = other.tensor.detach().float().reshape(-1)
+        else:
+            raise NotFollowed(f"a gate that depends on the input stands behind the projection in {operation.module}")
+        if operation.name == "mul":
+            return factor
+        if operation.arguments and operation.arguments[0] is not value.tensor:
+            raise NotFollowed(f"something is divided by the attention output in {operation.module}")
+        return 1 / factor
+
+    def _unscaled(self, value: Value) -> tuple[Value, float]:
+        """A residual may carry a multiplier of its own: residual = factor · (a value with a tap)."""
+        producer = value.producer
+        if value.taps or producer is None or producer.name != "mul":
+            return value, 1.0
+        for index, found in enumerate(producer.inputs):
+            others = [v for position, v in enumerate(producer.inputs) if position != index]
+            if found.tensor.shape == value.tensor.shape and all(
+                self._is_static(v) and v.tensor.numel() == 1 for v in others
+            ):
+                return found, float(self._factor(producer, found))
+        return value, 1.0
+
+    def _tap(self, value: Value) -> Tap:
+        if not value.taps:
+            raise NotFollowed("a tensor on the way is neither input nor output of any module")
+        return value.taps[0]
+
+    def _tap_back(self, value: Value) -> tuple[Tap, Value]:
+        """The tap of a value, or of the same numbers before a change of type or layout."""
+        while not value.taps:
+            producer = value.producer
+            if producer is None or producer.name not in _UNCHANGED or len(producer.inputs) != 1:
+                where = "the input" if producer is None else f"`{producer.name}` in {producer.module or 'the model'}"
+                raise NotFollowed(f"a summand from {where} is neither input nor output of any module")
+            value = producer.inputs[0]
+        return value.taps[0], value
+
+    def _tap_onward(self, value: Value, copied: set[Tap]) -> Tap:
+        """The tap of a value, or of the same numbers after a change of type or layout."""
+        while not value.taps:
+            onward = [operation for operation in value.consumers if operation.name in _UNCHANGED]
+            if not onward:
+                raise NotFollowed("the sum of attention and residual is neither input nor output of any module")
+            value = onward[0].output
+        if value.overwritten:
+            copied.add(value.taps[0])
+        return value.taps[0]
+
+
+def _columns(path: list[Operation], start: Value, attention: _Attention) -> Tensor | None:
+    """Which output of the linear layer each value number is: the layout changes, replayed on column numbers."""
+    numbers = torch.arange(start.tensor.shape[-1], device=start.tensor.device).expand(start.tensor.shape)
+    for operation in reversed(path):
+        replaced = [numbers if argument is start.tensor else argument for argument in operation.arguments]
+        made = operation.function(*replaced, **operation.keywords)
+        which = next(i for i, value in enumerate(operation.outputs) if _leads(value, path, attention.value))
+        start, numbers = operation.outputs[which], made[which] if isinstance(made, tuple | list) else made
+    numbers = numbers.reshape(-1, attention.keys, numbers.shape[-1])
+    if not torch.equal(numbers, numbers[:, :1].expand_as(numbers)):
+        return None
+    return numbers[:, 0].repeat_interleave(attention.heads // numbers.shape[0], 0).flatten()
+
+
+def _leads(value: Value, path: list[Operation], end: Value) -> bool:
+    return value is end or any(operation.inputs[0] is value for operation in path)
+
+
+def _value_rows(module: nn.Module, source: ModuleCall, columns: Tensor) -> tuple[Tensor, Tensor | None]:
+    found = _projection(module, source.inputs[0].tensor.shape[-1])
+    assert found is not None
+    return found.weight[:, columns], None if found.bias is None else found.bias[columns]
+
+
+def _makes_something(operation: Operation) -> bool:
+    """Reading a slice or a shape does not count as a use of its own."""
+    return operation.name not in {"isinf", "isnan", "any", "all", "dim", "size"}
+
+
+def _only(value: Value, what: str) -> Operation:
+    follow = [operation for operation in value.consumers if _makes_something(operation)]
+    if len(follow) != 1:
+        names = ", ".join(sorted({f"`{operation.name}`" for operation in follow})) or "nothing"
+        raise NotFollowed(f"{what} is used by {names}, so its way cannot be told")
+    return follow[0]
+
+
+def _other(operation: Operation, value: Value) -> Value | None:
+    others = [found for found in operation.inputs if found is not value]
+    return others[0] if len(others) == 1 else None
+
+
+def _rescaled(norm: Norm, factor: Tensor) -> Norm:
+    factor = factor.to(norm.weight.device)
+    return replace(norm, weight=norm.weight * factor, bias=norm.bias * factor)
+
+
+def _ancestors(value: Value) -> set[int]:
+    """Identities of all values that `value` was made from."""
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if found.producer is not None:
+            pending.extend(found.producer.inputs)
+    return seen
+
+
+def _projection(module: nn.Module, width: int) -> Projection | None:
+    """The linear map a module applies, or None if it is not one (dropout, a norm, something with more steps)."""
+    if type(module) is nn.Linear:
+        return Projection(module.weight.detach().T, None if module.bias is None else module.bias.detach())
+    if type(module) is Conv1D:
+        return Projection(module.weight.detach(), module.bias.detach())
+    if not any(True for _ in module.parameters()) and not any(True for _ in module.buffers()):
+        return None
+    return _measured_projection(module, width)
+
+
+def _measured_projection(module: nn.Module, width: int) -> Projection | None:
+    """Ask a module that is not a plain linear layer (adapters, quantised weights): f(e_k) − f(0) are its rows."""
+    first = next((p for p in [*module.parameters(), *module.buffers()] if p.is_floating_point()), None)
+    dtype = torch.get_default_dtype() if first is None else first.dtype
+    device = "cpu" if first is None else first.device
+    generator = torch.Generator().manual_seed(0)
+    sample = torch.randn(1, 2, width, generator=generator).to(device, dtype)
+    with torch.no_grad():
+        try:
+            bias = module(torch.zeros(1, 1, width, device=device, dtype=dtype))
+            answer = module(sample)
+            if not isinstance(bias, Tensor) or bias.shape[:-1] != (1, 1):
+                return None
+            rows = module(torch.eye(width, device=device, dtype=dtype)[None]) - bias
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return None
+    linear = sample.float() @ rows[0].float() + bias[0].float()
+    tolerance = {torch.float32: 1e-4, torch.float64: 1e-8}.get(dtype, 5e-2)
+    if not torch.allclose(answer.float(), linear, rtol=tolerance, atol=tolerance * float(answer.abs().max())):
+        return None
+    return Projection(rows[0], bias[0, 0])
+
+
+def _numbers(module: str) -> list[int]:
+    return [position for position, part in enumerate(module.split(".")) if part.isdigit()]
+
+
+def _parent(module: str) -> str:
+    template = ".".join("*" if part.isdigit() else part for part in module.split("."))
+    return template.rpartition("*")[0] or template
+
+
+def _container(module: str) -> str:
+    """The layer a module belongs to: its path up to the last number."""
+    numbers = _numbers(module)
+    return ".".join(module.split(".")[: numbers[-1] + 1]) if numbers else ""
+
+
+def _belongs(operation: Operation, container: str) -> bool:
+    return operation.module == container or operation.module.startswith(container + ".") or not container
+
+
+def _labelled(sites: Sequence[Site], is_encoder_decoder: bool) -> list[Site]:
+    """Give each site its stack and its layer number, counted from 1 as the papers do."""
+    groups: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for index, site in enumerate(sites):
+        groups[site.parent, site.queries != site.keys].append(index)
+    labelled = list(sites)
+    for (parent, crosses), members in groups.items():
+        layers = _layer_numbers([sites[index] for index in members])
+        name = _stack_name(parent, crosses, is_encoder_decoder, alone=len(groups) == 1)
+        for index, layer in zip(members, layers, strict=True):
+            labelled[index] = replace(sites[index], stack=name, layer=layer)
+    return labelled
+
+
+def _stack_name(parent: str, crosses: bool, is_encoder_decoder: bool, alone: bool) -> str:
+    if is_encoder_decoder:
+        if crosses:
+            return "cross"
+        return "decoder" if "decoder" in parent.split(".") else "encoder"
+    if alone:
+        return "self"
+    return "cross" if crosses else parent.rstrip(".*").removesuffix(".") or "self"
+
+
+def _layer_numbers(sites: Sequence[Site]) -> list[int]:
+    """The number in the module's path where it tells the layers apart; else the order of the calls."""
+    paths = [site.module.split(".") for site in sites]
+    for position in _numbers(sites[0].module):
+        numbers = [int(path[position]) + 1 for path in paths]
+        if len(set(numbers)) == len(sites):
+            return numbers
+    return list(range(1, len(sites) + 1))
+
+
+def _others(model: nn.Module, seen: Iterable[Site | Refusal]) -> list[str]:
+    """Members of the layer lists in which attention was seen that have none themselves."""
+    modules = [site.module for site in seen]
+    lists = {
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and any(_within(path, name) for path in modules) and len(module) > 1
+    }
+    others = []
+    for name in sorted(lists):
+        if any(_within(name, outer) for outer in lists if outer != name):
+            continue
+        for index, layer in enumerate(model.get_submodule(name).children()):
+            if not any(_within(path, f"{name}.{index}") or path == f"{name}.{index}" for path in modules):
+                mixers = [type(m).__name__ for m in layer.children() if any(True for _ in m.parameters())]
+                others.append(f"{name}.{index} ({', '.join(mixers) or type(layer).__name__})")
+    return others
+
+
+def _within(path: str, container: str) -> bool:
+    return path.startswith(container + ".")

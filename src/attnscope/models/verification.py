@@ -1,0 +1,60 @@
+"""What proving a model found: reconstruction errors by layer, and what could not be followed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from attnscope.decompose.laws import LawErrors
+from attnscope.errors import UnsupportedModel
+from attnscope.models.structure import Refusal
+
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5, torch.bfloat16: 5e-2, torch.float16: 1e-2}
+"""The largest relative error of a row that is rounding."""
+
+
+@dataclass(frozen=True)
+class LayerLaws:
+    """The laws on one layer."""
+
+    stack: str
+    layer: int
+    errors: LawErrors
+    block_reason: str | None
+    """Why Law 2 was not checked, where it was not."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of `Model.verify`."""
+
+    model: str
+    layers: tuple[LayerLaws, ...]
+    tolerance: float
+    refusals: tuple[Refusal, ...]
+    others: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not any(True for _ in self.failures())
+
+    @property
+    def worst(self) -> float:
+        return max((laws.errors.worst for laws in self.layers), default=float("nan"))
+
+    def failures(self) -> Iterator[str]:
+        """One sentence for each layer that does not add up or could not be followed."""
+        for laws in self.layers:
+            where = f"{laws.stack} layer {laws.layer}"
+            if not laws.errors.attention <= self.tolerance:
+                yield f"Law 1 fails in {where} with an error of {laws.errors.attention:.1e}"
+            elif laws.errors.block is not None and not laws.errors.block <= self.tolerance:
+                yield f"Law 2 fails in {where} with an error of {laws.errors.block:.1e}"
+        for refusal in self.refusals:
+            yield f"{refusal.module} could not be followed: {refusal.reason}"
+
+    def raise_if_failed(self) -> None:
+        failures = list(self.failures())
+        if failures:
+            more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+            raise UnsupportedModel(self.model, f"{failures[0]}{more}; rounding explains at most {self.tolerance:.0e}")

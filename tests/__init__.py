@@ -1,0 +1,1 @@
+"""Tests of attnscope; ``zoo`` holds the models they run on."""
