@@ -188,9 +188,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
     "chameleon": {"vocabulary_map": {"<image>": 60}},
     "clvp_encoder": {"projection_dim": 8 * 32, "hidden_size": 4 * 32, "num_attention_heads": 4},
-    "cohere_compass_text": {
-        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4}}
-    },
+    "cohere_compass_text": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4}}},
     "conditional_detr": _DETR,
     "dab-detr": _DETR,
     "deepseek_ocr2_text": {
@@ -297,9 +295,7 @@ def _count(config: PreTrainedConfig) -> int:
 def _layers(config: PreTrainedConfig) -> list[int]:
     """The first layer of every kind (sliding or full, dense or sparse, …), and at least two layers."""
     count = _count(config)
-    lists = [
-        value for value in vars(config).values() if isinstance(value, (list, tuple)) and len(value) == count
-    ]
+    lists = [value for value in vars(config).values() if isinstance(value, (list, tuple)) and len(value) == count]
     kinds: dict[str, int] = {}
     for layer in range(count):
         kinds.setdefault(repr([values[layer] for values in lists]), layer)
@@ -522,9 +518,7 @@ def _flattened_patches(config: PreTrainedConfig) -> Tensor:
     return torch.cat([place, torch.ones(GRID * GRID, _patches(config)[1][1])], dim=1)[None]
 
 
-def _variants(
-    name: str, names: tuple[str, ...], config: PreTrainedConfig, dice: torch.Generator
-) -> list[Tensor]:
+def _variants(name: str, names: tuple[str, ...], config: PreTrainedConfig, dice: torch.Generator) -> list[Tensor]:
     """The forms an input of this name takes among the architectures."""
     if name in _IDS:
         most = min(_FIRST_TOKEN, _size(config, "vocab_size", default=_FIRST_TOKEN))

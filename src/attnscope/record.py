@@ -17,16 +17,19 @@ from torch import Tensor
 class Norm:
     """A layer normalisation: γ ⊙ (x − mean(x)) / s(x) + β, with s = sqrt(mean((x − mean(x))²) + eps).
 
-    RMSNorm is the case without the mean (`centred=False`).
+    RMSNorm is the case without the mean (`centred=False`); `fixed` is the case without a statistic at all, s = 1.
     """
 
     weight: Float[Tensor, "#model"]
     bias: Float[Tensor, "#model"]
     eps: float
     centred: bool
+    fixed: bool = False
 
     def spread(self, total: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead 1"]:
         """s: the statistic that is frozen when the normalisation is taken as a linear map."""
+        if self.fixed:
+            return torch.ones_like(total[..., :1])
         moment = total.var(-1, correction=0, keepdim=True) if self.centred else total.square().mean(-1, keepdim=True)
         return torch.sqrt(moment + self.eps)
 
@@ -58,6 +61,11 @@ class ValueMap:
 
     parameters: tuple[Tensor, ...]
     read: Callable[[], tuple[Tensor, Tensor | None]] = field(repr=False)
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Numbers that change when a parameter is changed in place."""
+        return tuple(tensor._version for tensor in self.parameters)  # noqa: SLF001 - torch offers it no other way
 
 
 @dataclass(frozen=True)

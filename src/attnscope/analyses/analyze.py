@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -85,8 +86,6 @@ def analyze(
 
     Every result carries the reconstruction error of each layer; a layer that does not add up is refused.
     """
-    if not isinstance(model, Model):
-        raise InputError(f"analyze() takes an attnscope Model, not {type(model).__name__}; see Model.from_pretrained")
     request = _request(measures, heads, unit, reduce, categories, top)
     if stride is None:
         encoded = [model.encode(text, pair)]
@@ -97,16 +96,25 @@ def analyze(
     stack = stack or model.default_stack(pair is not None or encoded[0].target is not None)
     sites = _sites(model, stack, layers, request)
     total = len(sites) * len(encoded)
-    found = []
+    found: list[xr.Dataset] = []
     for index, inputs in enumerate(encoded):
-        done = index * len(sites)
-        step = None if progress is None else lambda n, done=done: progress(done + n, total)
+        step = None if progress is None else partial(_report, progress, index * len(sites), total)
         found.append(_one(model, inputs, sites, request, step))
-    result = found[0] if stride is None else xr.concat(found, "window", combine_attrs="drop_conflicts", join="exact")
-    result.attrs["reconstruction_error"] = float(result["law_error"].max())
+    result = found[0] if stride is None else _concatenated(found)
+    result.attrs["reconstruction_error"] = float(result["law_error"].max().item())
     if isinstance(text, str):
         result.attrs |= {"text": text} | ({} if pair is None else {"pair": pair})
     return result
+
+
+def _report(progress: Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _concatenated(windows: list[xr.Dataset]) -> xr.Dataset:
+    """Windows of one length behind each other on a new axis."""
+    joined: Any = xr.concat(windows, "window", combine_attrs="drop_conflicts", join="exact")
+    return joined
 
 
 def _request(
@@ -172,7 +180,7 @@ class _Visit:
     keys: Tokens | None
     step: Callable[[int], None] | None
     categories: Categories | None = None
-    layers: list[_Layer] = field(default_factory=list)
+    layers: list[_Layer] = field(default_factory=list[_Layer])
 
     def __call__(self, _: int, record: LayerRecord) -> None:
         parts = Parts(record, self.request.scopes)
@@ -189,7 +197,8 @@ class _Visit:
         """The pass over blocks of query rows: every map, Law 1 and the sums of the weights."""
         maps = [measure for measure in self.request.measures if measure.is_map]
         keepers = {measure.name: self._keeper(record) for measure in maps}
-        errors, sums = [], []
+        errors: list[torch.Tensor] = []
+        sums: list[torch.Tensor] = []
         for rows in record.row_blocks(_BLOCK_ROWS if self.request.reduce else _DENSE_ROWS):
             block = parts.rows(rows)
             for measure in maps:

@@ -27,7 +27,7 @@ class Keeper(ABC):
     """Collects one map of one layer, block of query rows by block."""
 
     @abstractmethod
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         """Take in (..., rows, key)."""
 
     @abstractmethod
@@ -42,10 +42,10 @@ class Whole(Keeper):
     queries: int
     array: NDArray[np.float32] | None = None
 
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         if self.array is None:
             self.array = np.empty((*values.shape[:-2], self.queries, values.shape[-1]), np.float32)
-        torch.from_numpy(self.array)[..., rows, :] = values.float().cpu()
+        torch.from_numpy(self.array)[..., _rows, :] = values.float().cpu()
 
     def finish(self) -> dict[str, Kept]:
         assert self.array is not None
@@ -56,9 +56,9 @@ class Whole(Keeper):
 class OverKeys(Keeper):
     """Σ over keys: what each query takes in all."""
 
-    sums: list[Tensor] = field(default_factory=list)
+    sums: list[Tensor] = field(default_factory=list[Tensor])
 
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         self.sums.append(values.sum(-1).cpu())
 
     def finish(self) -> dict[str, Kept]:
@@ -72,7 +72,7 @@ class OverQueries(Keeper):
     queries: int
     total: Tensor | None = None
 
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         found = values.sum(-2, dtype=torch.float64).cpu()
         self.total = found if self.total is None else self.total + found
 
@@ -89,7 +89,7 @@ class OverCategories(Keeper):
     masks: Tensor
     total: Tensor | None = None
 
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         found = values.sum(-2, dtype=torch.float64).cpu() @ self.masks.T
         self.total = found if self.total is None else self.total + found
 
@@ -103,10 +103,10 @@ class TopKeys(Keeper):
     """The largest entries of each row, and which keys they stand at."""
 
     count: int
-    values: list[Tensor] = field(default_factory=list)
-    keys: list[Tensor] = field(default_factory=list)
+    values: list[Tensor] = field(default_factory=list[Tensor])
+    keys: list[Tensor] = field(default_factory=list[Tensor])
 
-    def add(self, rows: slice, values: Tensor) -> None:
+    def add(self, _rows: slice, values: Tensor) -> None:
         found = values.topk(min(self.count, values.shape[-1]), -1)
         self.values.append(found.values.cpu())
         self.keys.append(found.indices.cpu())

@@ -1,1 +1,20 @@
-"""Command line."""
+"""The command line. Importing it, and asking it for help, loads neither torch nor transformers."""
+
+import contextlib
+import io
+import sys
+
+
+def main() -> None:
+    """What `attnscope` runs."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="replace")  # tokens hold letters that not every terminal can write
+    try:
+        from attnscope.cli.app import app
+
+        app()
+    except KeyboardInterrupt:  # before a command had begun
+        print("stopped", file=sys.stderr)
+        sys.exit(130)

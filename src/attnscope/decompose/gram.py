@@ -4,12 +4,19 @@
 head · query · key · model, is never built; what is held is of the order of the weights themselves.
 """
 
+from typing import cast
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 ROWS = 64
 """Query rows per step: the copies made in a step then stay in the processor's cache."""
+
+
+def length(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead"]:
+    """‖v‖ along the last axis."""
+    return cast("Tensor", torch.linalg.vector_norm(vectors, dim=-1))
 
 
 def gram(vectors: Float[Tensor, "key head model"]) -> Float[Tensor, "key head head"]:
@@ -21,7 +28,7 @@ def squared_lengths(
     weights: Float[Tensor, "head rows key"], grams: list[Float[Tensor, "key head head"]]
 ) -> list[Float[Tensor, "rows key"]]:
     """a_ijᵀ G_j a_ij for all pairs and each of several Gram forms; rounding below zero is cut off."""
-    heads, rows, keys = weights.shape
+    _, rows, keys = weights.shape
     found = [weights.new_empty(rows, keys) for _ in grams]
     for start in range(0, rows, ROWS):
         step = slice(start, start + ROWS)

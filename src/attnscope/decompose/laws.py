@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnscope.decompose.gram import length
 from attnscope.decompose.scopes import before_closing, normalised, scope
 from attnscope.record import Block, LayerRecord
 
@@ -34,12 +35,12 @@ def relative_error(found: Float[Tensor, "query model"], actual: Float[Tensor, "q
     Per row, because a few huge rows (the massive activations of decoders) would otherwise hide all others; with the
     median as a floor, because a row that cancels to nearly nothing has no relative precision to lose.
     """
-    return worst_row(torch.linalg.vector_norm(found - actual, dim=-1), actual)
+    return worst_row(length(found - actual), actual)
 
 
 def worst_row(errors: Float[Tensor, "query"], actual: Float[Tensor, "query model"]) -> float:
     """The largest of the rows' errors, relative as `relative_error` says."""
-    lengths = torch.linalg.vector_norm(actual, dim=-1)
+    lengths = length(actual)
     floor = lengths.median().clamp_min(torch.finfo(lengths.dtype).tiny)
     return float((errors / lengths.clamp_min(floor)).max())
 
@@ -67,7 +68,7 @@ def _gated(record: LayerRecord, gate: Float[Tensor, "head query value"]) -> Floa
     return torch.cat(rows)
 
 
-def block_output(record: LayerRecord, block: Block, projected: Float[Tensor, "query model"]) -> Tensor:
+def block_output(block: Block, projected: Float[Tensor, "query model"]) -> Tensor:
     """The block's output as the plan has it, from an attention output."""
     total = before_closing(block, projected)
     return total if block.post is None else normalised(block.post, total)

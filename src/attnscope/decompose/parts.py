@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnscope.decompose.gram import gram, squared_lengths
+from attnscope.decompose.gram import gram, length, squared_lengths
 from attnscope.decompose.laws import LawErrors, block_output, relative_error, worst_row
-from attnscope.decompose.scopes import ScopeName, scope, unchanged
+from attnscope.decompose.scopes import Map, Scope, ScopeName, scope, unchanged
 from attnscope.record import LayerRecord
 
 _CHUNK = 1 << 18
@@ -51,7 +51,7 @@ class Parts:
 
     def __init__(self, record: LayerRecord, scopes: Collection[ScopeName] = ()) -> None:
         self.record = record
-        self._scopes = {name: scope(record, name) for name in dict.fromkeys(scopes)}
+        self._scopes: dict[ScopeName, Scope] = {name: scope(record, name) for name in dict.fromkeys(scopes)}
         self._sketched = self._sketch = _directions(record)
         self._fold_keys()
 
@@ -61,7 +61,8 @@ class Parts:
         if record.gate is not None:
             return
         maps = self._distinct_maps()
-        lengths, sketches = [], []
+        lengths: list[Tensor] = []
+        sketches: list[Tensor] = []
         grams: list[list[Tensor]] = [[] for _ in maps]
         crossings: dict[ScopeName, list[Tensor]] = {name: [] for name in self._with_stream()}
         for keys, vectors in self._vectors():
@@ -72,7 +73,7 @@ class Parts:
             for name, kept in crossings.items():
                 images = carried[maps.index(self._scopes[name].carry)]
                 kept.append(torch.einsum("khm,km->kh", images, self._stream(name)[keys]))
-            lengths.append(torch.linalg.vector_norm(vectors, dim=-1))
+            lengths.append(length(vectors))
         self._sent_norm = torch.cat(lengths).T
         self._sketched = torch.cat(sketches).transpose(0, 1)
         self._maps, self._grams = maps, [torch.cat(kept) for kept in grams]
@@ -100,7 +101,7 @@ class Parts:
             return self._gated_rows(rows, weight)
         found = dict(zip(self._maps, squared_lengths(weight, self._grams), strict=True))
         last_use = {part.carry: name for name, part in self._scopes.items()}
-        lengths = {
+        lengths: dict[ScopeName, Tensor] = {
             name: self._length(name, rows, weight, found[part.carry], last_use[part.carry] != name)
             for name, part in self._scopes.items()
         }
@@ -139,14 +140,14 @@ class Parts:
         assert gate is not None
         heads, count, keys = weight.shape
         head_norm = weight.new_empty(heads, count, keys)
-        lengths = {name: weight.new_empty(count, keys) for name in self._scopes}
+        lengths: dict[ScopeName, Tensor] = {name: weight.new_empty(count, keys) for name in self._scopes}
         for index in range(count):
             query = rows.start + index
             values = record.value * gate[:, query, None]
             sent = torch.bmm(values, record.projection) * weight[:, index, :, None]
             if record.row_scale is not None:
                 sent = sent * record.row_scale[query]
-            head_norm[:, index] = torch.linalg.vector_norm(sent, dim=-1)
+            head_norm[:, index] = length(sent)
             total = sent.sum(0)
             for name, part in self._scopes.items():
                 vectors = part.carry(total)
@@ -155,7 +156,7 @@ class Parts:
                 own = part.own()
                 if own is not None and not record.is_cross:
                     vectors[query] += own[query]
-                lengths[name][index] = torch.linalg.vector_norm(vectors, dim=-1)
+                lengths[name][index] = length(vectors)
         return Rows(rows, weight, lengths, lambda: head_norm)
 
     @cached_property
@@ -191,7 +192,7 @@ class Parts:
         own, stream = carried(self.own_vectors), part.own()
         own = own if stream is None else own + stream
         others = carried(total - self.own_vectors)
-        return Mixing(torch.linalg.vector_norm(own, dim=-1), torch.linalg.vector_norm(others, dim=-1))
+        return Mixing(length(own), length(others))
 
     def sketched_error(self, rows: Rows) -> Float[Tensor, "rows"]:
         """The length of Law 1's error for each row, measured in a few random directions.
@@ -206,7 +207,7 @@ class Parts:
         found = found if record.row_scale is None else found * record.row_scale[rows.rows, None]
         actual = record.projected[rows.rows]
         actual = actual if record.bias is None else actual - record.bias
-        return torch.linalg.vector_norm(found - actual @ self._sketch, dim=-1)
+        return length(found - actual @ self._sketch)
 
     def _gated_error(self, rows: Rows) -> Float[Tensor, "rows"]:
         record, gate = self.record, self.record.gate
@@ -215,18 +216,18 @@ class Parts:
         found = mixed @ record.projection.flatten(0, 1)
         found = found if record.row_scale is None else found * record.row_scale[rows.rows, None]
         found = found if record.bias is None else found + record.bias
-        return torch.linalg.vector_norm(found - record.projected[rows.rows], dim=-1)
+        return length(found - record.projected[rows.rows])
 
     def errors(self, attention: Float[Tensor, "query"]) -> LawErrors:
         """Both laws from the sketched errors of all rows."""
         record = self.record
         block = None
         if record.block is not None:
-            found = block_output(record, record.block, record.projected)
+            found = block_output(record.block, record.projected)
             block = relative_error(found, record.block.output)
         return LawErrors(worst_row(attention, record.projected), block)
 
-    def _distinct_maps(self) -> list[object]:
+    def _distinct_maps(self) -> list[Map]:
         return list(dict.fromkeys(part.carry for part in self._scopes.values()))
 
     def _with_stream(self) -> list[ScopeName]:

@@ -10,6 +10,7 @@ and one number p_i, q_i per query: the frozen statistics. That is all the Gram f
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from jaxtyping import Float
@@ -26,6 +27,7 @@ class NoBlock(ValueError):
 
 
 def unchanged(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
+    """The identity; compared with `is`, so that work on it can be shared."""
     return vectors
 
 
@@ -64,12 +66,12 @@ def scope(record: LayerRecord, name: ScopeName) -> Scope:
 
 
 def scaled(block: Block, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
+    """Scale ⊙ u"""
     return vectors if block.scale is None else vectors * block.scale
 
 
 def _residual(record: LayerRecord, block: Block) -> Scope:
-    carry = unchanged if block.scale is None else lambda vectors: scaled(block, vectors)
-    return Scope(carry, record.row_scale, block.residual)
+    return Scope(unchanged if block.scale is None else partial(scaled, block), record.row_scale, block.residual)
 
 
 def _block(record: LayerRecord, block: Block) -> Scope:
@@ -98,6 +100,7 @@ def branched(block: Block, projected: Float[Tensor, "query model"]) -> Float[Ten
 
 
 def normalised(norm: Norm, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
+    """A normalisation as the model applies it, with the statistic of these very vectors."""
     return norm.linear(vectors) / norm.spread(vectors) + norm.bias
 
 

@@ -20,7 +20,7 @@ def expansion_rate(parts: Parts) -> Float[Tensor, ""]:
     record = parts.record
     if record.value_map is None:
         return torch.tensor(float("nan"))
-    versions = tuple(tensor._version for tensor in record.value_map.parameters)
+    versions = record.value_map.versions
     known = _known.get(record.value_map)
     if known is None or known[0] != versions:
         known = _known[record.value_map] = (versions, _rate(record, record.value_map))

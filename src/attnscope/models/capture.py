@@ -8,15 +8,16 @@ last wanted layer is done the pass is stopped: a vocabulary projection nobody as
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from transformers import PreTrainedModel
 
 from attnscope.models.dispatch import listening
-from attnscope.models.structure import PRODUCTS, Site, Step
+from attnscope.models.structure import PRODUCTS, Site, Step, Summand
 from attnscope.models.trace import ATTENTION, Tap, base_name, look_up
 from attnscope.record import Block, LayerRecord, Norm
 
@@ -26,6 +27,10 @@ Visitor = Callable[[int, LayerRecord], None]
 
 class NotCaptured(Exception):
     """A layer's attention did not show its weights, or not in the shape its plan says."""
+
+
+class VisitorFailed(Exception):
+    """What a visitor raised (its cause), told apart from what the model raises."""
 
 
 class _Finished(BaseException):
@@ -48,7 +53,7 @@ class Capture:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: PreTrainedModel,
         sites: Sequence[Site],
         visit: Visitor,
         *,
@@ -143,7 +148,11 @@ class Capture:
 
     def _finish(self, site: Site) -> None:
         for text, (queries, keys) in enumerate(self._lengths):
-            self._visit(text, self._record(site, text, queries, keys))
+            record = self._record(site, text, queries, keys)
+            try:
+                self._visit(text, record)
+            except Exception as error:
+                raise VisitorFailed from error
         del self._missing[site.source]
         needed = set().union(*self._missing_taps())
         for tap in [tap for tap in self._caught if tap not in needed]:
@@ -208,7 +217,8 @@ class Capture:
         attended: _Attended = self._caught[site.source]
 
         def tensor(tap: Tap) -> Tensor:
-            return _plain(self._caught[tap])[text, :queries].to(_working(self._caught[tap]))
+            caught = self._caught[tap]
+            return _plain(caught, len(self._lengths))[text, :queries].to(_working(caught))
 
         value = attended.value[text, :, :keys]
         if site.heads % value.shape[0]:
@@ -230,7 +240,9 @@ class Capture:
             weight = weight - weight.mean(0) if inner.centred else weight
 
         def read(rows: slice) -> Tensor:
-            return attended.read(text, slice(*rows.indices(queries)))[..., :keys].to(dtype)
+            rows = slice(*rows.indices(queries))
+            weights = attended.read(text, rows)[..., :keys].to(dtype)
+            return weights * _row_factor(weights, value, heads_out[rows]) if site.rescaled else weights
 
         return LayerRecord(
             layer=site.layer,
@@ -249,10 +261,15 @@ class Capture:
 
 
 def _block(step: Step, tensor: Callable[[Tap], Tensor], device: torch.device, dtype: torch.dtype) -> Block:
-    residual = tensor(step.residual)
-    extras = [tensor(tap) for tap in step.extras]
+    def summand(found: Summand) -> Tensor:
+        return tensor(found.tap) if found.factor is None else tensor(found.tap) * found.factor.to(device, dtype)
+
+    residual = summand(step.residual)
+    extras = [summand(found) for found in step.extras]
+    if step.constant is not None:
+        extras.append(step.constant.to(device, dtype).expand_as(residual))
     return Block(
-        residual=residual if step.residual_scale == 1 else residual * step.residual_scale,
+        residual=residual,
         output=tensor(step.output),
         scale=None if step.scale is None else step.scale.to(device, dtype),
         branch=None if step.branch is None else _moved(step.branch, device, dtype),
@@ -262,7 +279,7 @@ def _block(step: Step, tensor: Callable[[Tap], Tensor], device: torch.device, dt
 
 
 def _moved(norm: Norm, device: torch.device, dtype: torch.dtype) -> Norm:
-    return Norm(norm.weight.to(device, dtype), norm.bias.to(device, dtype), norm.eps, norm.centred)
+    return replace(norm, weight=norm.weight.to(device, dtype), bias=norm.bias.to(device, dtype))
 
 
 def _working(tensor: Tensor) -> torch.dtype:
@@ -270,9 +287,17 @@ def _working(tensor: Tensor) -> torch.dtype:
     return tensor.dtype if tensor.dtype == torch.float64 else torch.float32
 
 
-def _plain(tensor: Tensor) -> Tensor:
-    """(batch, token, model), whatever the module made of it (some flatten batch and token, or keep no batch)."""
-    return tensor[None] if tensor.ndim == 2 else tensor.flatten(1, -2) if tensor.ndim > 3 else tensor
+def _plain(tensor: Tensor, batch: int) -> Tensor:
+    """(batch, token, model), whatever the module made of it: tokens first, or batch and tokens in one axis."""
+    if tensor.ndim == 3 and tensor.shape[0] != batch and tensor.shape[1] == batch:
+        return tensor.transpose(0, 1)
+    return tensor.reshape(batch, -1, tensor.shape[-1])
+
+
+def _row_factor(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
+    """What an attention multiplies its weighted sums with, after having given its weights: (head, rows, 1)."""
+    mixed, output = weights @ value, output.transpose(0, 1)
+    return (mixed * output).sum(-1, keepdim=True) / mixed.square().sum(-1, keepdim=True).clamp_min(1e-30)
 
 
 def _inside(model: nn.Module, name: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.errors import InputError
 from attnscope.text.tokens import Tokens
@@ -47,7 +47,7 @@ def encode_text(
 def encode_windows(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, text: str, stride: int
 ) -> list[Encoded]:
-    """A text longer than the model's positions as overlapping windows, `stride` tokens apart, each with its specials."""
+    """A text longer than the model's positions as overlapping windows, `stride` tokens apart, with special tokens."""
     tokenizer = _needed(tokenizer)
     _check_text("text", text)
     whole = tokenizer(text, return_special_tokens_mask=True, **_offsets(tokenizer))
@@ -61,7 +61,7 @@ def encode_windows(
     encoded = []
     for window in windows(last - first, size, stride):
         chosen = [*before, *range(first + window.start, first + window.stop), *after]
-        part = {name: [whole[name][index] for index in chosen] for name in whole}
+        part: dict[str, Any] = {name: [whole[name][index] for index in chosen] for name in whole}
         part["word_ids"] = [whole.word_ids()[index] for index in chosen] if tokenizer.is_fast else None
         encoded.append(Encoded(_tensors(part, tokenizer, model), _tokens(tokenizer, part, text, None)))
     return encoded
@@ -92,6 +92,7 @@ def encode_tensors(
 
 
 def is_encoder_decoder(model: PreTrainedModel) -> bool:
+    """Whether a model reads a source and writes a target."""
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
@@ -143,6 +144,7 @@ def _table_limit(name: str, module: nn.Module) -> int | None:
 
 
 def check_length(length: int, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
+    """Refuse a text that the model has no positions for."""
     limit = position_limit(model, tokenizer)
     if limit is not None and length > limit:
         raise InputError(
@@ -171,15 +173,14 @@ def _takes_pairs(tokenizer: PreTrainedTokenizerBase) -> bool:
     )
 
 
-def _offsets(tokenizer: PreTrainedTokenizerBase) -> dict[str, bool]:
+def _offsets(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
     return {"return_offsets_mapping": True} if tokenizer.is_fast else {}
 
 
 def _tokens(tokenizer: PreTrainedTokenizerBase, encoding: Any, text: str | None, pair: str | None) -> Tokens:
     ids = list(encoding["input_ids"])
-    fast = tokenizer.is_fast and not isinstance(encoding, dict)
-    if fast:
-        word_ids, segments = encoding.word_ids(), encoding.sequence_ids()  # tell RoBERTa's two texts apart
+    if isinstance(encoding, BatchEncoding) and tokenizer.is_fast:
+        word_ids, segments = encoding.word_ids(), encoding.sequence_ids()  # these tell RoBERTa's two texts apart
     else:
         word_ids, segments = encoding.get("word_ids"), encoding.get("token_type_ids")
     return Tokens.from_encoding(
@@ -208,7 +209,7 @@ def _translation(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, tex
     labels = torch.tensor([goal["input_ids"]], device=model.device)
     decoder_ids = shifted(model, labels)
     start = int(decoder_ids[0, 0])
-    shifted_fields = {
+    shifted_fields: dict[str, Any] = {
         "input_ids": decoder_ids[0].tolist(),
         "special_tokens_mask": [1, *goal["special_tokens_mask"][:-1]],
         "offset_mapping": [(0, 0), *goal["offset_mapping"][:-1]] if tokenizer.is_fast else None,
@@ -236,7 +237,7 @@ def _one_sequence(name: str, value: Any) -> Tensor:
     tensor = torch.as_tensor(value)
     if tensor.ndim == 1 and not tensor.is_floating_point():
         tensor = tensor[None]
-    if tensor.ndim and tensor.shape[0] != 1:
+    if name.endswith(("ids", "mask")) and tensor.ndim and tensor.shape[0] != 1:
         raise InputError(f"{name} holds {tensor.shape[0]} sequences; give one at a time")
     return tensor
 

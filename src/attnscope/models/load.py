@@ -70,14 +70,15 @@ def load(
         source = _Source.of(path_or_id)
         source.check(allow_pickle)
         config = source.config()
-        settings = None if adapter is None else _adapter_settings(Path(adapter), path_or_id)
+        settings = None if adapter is None else _adapter_settings(Path(adapter))
         model = _model(source, config, precision, allow_pickle, settings)
         if settings is not None:
             model = _merged(model, settings)
         _check_finite(model, source.name)
         tokenizer = _optional(AutoTokenizer, source)
         processor = _optional(AutoImageProcessor, source) if model.main_input_name == "pixel_values" else None
-    return Loaded(model.to(place).eval(), tokenizer, processor, _full_name(source, adapter))
+    torch.nn.Module.to(model, place)
+    return Loaded(model.eval(), tokenizer, processor, _full_name(source, adapter))
 
 
 def _full_name(source: "_Source", adapter: str | Path | None) -> str:
@@ -201,8 +202,8 @@ def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[st
         what = "lacks" if missing else "has the wrong shape for"
         names = ", ".join([*missing, *mismatched][:3])
         raise InputError(
-            f"the checkpoint {source.name} {what} {len(missing) + len(mismatched)} of the model's weights ({names}, ...), "
-            "which would be left random"
+            f"the checkpoint {source.name} {what} {len(missing) + len(mismatched)} of the model's weights, which would "
+            f"be left random: {names}"
         )
 
 
@@ -240,13 +241,13 @@ def _base_of(adapter: Path) -> str:
     return base
 
 
-def _adapter_settings(path: Path, base: str) -> _Adapter:
+def _adapter_settings(path: Path) -> _Adapter:
     if not (path / "adapter_config.json").is_file():
         raise InputError(f"{path} is no PEFT adapter: it has no adapter_config.json")
     if not (path / "adapter_model.safetensors").is_file():
         raise InputError(f"the adapter {path} has no adapter_model.safetensors")
     settings = json.loads((path / "adapter_config.json").read_text(encoding="utf-8"))
-    own = set(settings.get("modules_to_save") or ())
+    own: set[str] = set(settings.get("modules_to_save") or ())
     task = settings.get("task_type")
     if task in {"SEQ_CLS", "TOKEN_CLS"}:
         own |= {"classifier", "score"}

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.decompose.laws import check
 from attnscope.errors import InputError, UnsupportedModel, one_of
-from attnscope.models.capture import Capture, NotCaptured
+from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
 from attnscope.models.dispatch import listening
 from attnscope.models.encode import (
     Encoded,
@@ -47,13 +47,16 @@ class Model:
         *,
         processor: Any = None,
         name: str | None = None,
+        example: Mapping[str, Any] | None = None,
     ) -> None:
+        """`example` are inputs for the trial pass, for models whose inputs can't be made up."""
         if not isinstance(hf_model, PreTrainedModel):
             hf_model = _inner_model(hf_model)
         self.hf_model = hf_model
         self.tokenizer = tokenizer
         self.processor = processor
         self.name = name or hf_model.config.name_or_path or type(hf_model).__name__
+        self._example = example
         self._lock = threading.RLock()
 
     @classmethod
@@ -86,7 +89,7 @@ class Model:
             tracer = Tracer(self.hf_model)
             try:
                 with torch.no_grad(), tracer.watching(), listening(self.hf_model, tracer.attend):
-                    self.hf_model(**probe_inputs(self.hf_model))
+                    self.hf_model(**self._trial())
             except (
                 RuntimeError,
                 ValueError,
@@ -101,6 +104,11 @@ class Model:
             reasons = "; ".join(f"{refusal.module}: {refusal.reason}" for refusal in structure.refusals[:3])
             raise UnsupportedModel(self.name, reasons or "no softmax attention was seen in a trial pass")
         return structure
+
+    def _trial(self) -> dict[str, torch.Tensor]:
+        if self._example is not None:
+            return encode_tensors(self.hf_model, None, self._example).inputs
+        return probe_inputs(self.hf_model)
 
     @property
     def tolerance(self) -> float:
@@ -173,6 +181,8 @@ class Model:
         with self._lock, self._evaluating():
             try:
                 capture.forward(collate(batch, pad))
+            except VisitorFailed as failure:
+                raise (failure.__cause__ or failure) from None
             except NotCaptured as error:
                 raise UnsupportedModel(self.name, str(error)) from error
             except (torch.OutOfMemoryError, MemoryError) as error:
@@ -193,9 +203,9 @@ class Model:
         return found
 
     def check_laws(self, text: Any = None, pair: str | None = None) -> Verification:
-        """The reconstruction errors of every layer, on a text or on a small synthetic input; raises nothing for them."""
+        """The reconstruction errors of every layer, on a text or on a small synthetic input; none of them is raised."""
         structure = self.structure
-        inputs = Encoded(probe_inputs(self.hf_model), None) if text is None else self.encode(text, pair)
+        inputs = Encoded(self._trial(), None) if text is None else self.encode(text, pair)
         stacks = structure.stacks
         if text is not None and inputs.target is None and is_encoder_decoder(self.hf_model):
             stacks = tuple(name for name in stacks if name == "encoder")

@@ -6,6 +6,7 @@ bias, epsilon and whether it subtracts the mean, and random inputs then prove th
 """
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -26,15 +27,16 @@ def understand(module: nn.Module, width: int) -> Norm:
     generator = torch.Generator().manual_seed(0)
     samples = torch.randn(3, width, generator=generator, dtype=torch.float64) + 0.7
     bias = _ask(probe, torch.zeros(width, dtype=torch.float64))
+    if torch.allclose(_ask(probe, 2 * samples) - bias, 2 * (_ask(probe, samples) - bias), rtol=1e-5, atol=1e-6):
+        gain = _ask(probe, torch.ones(width, dtype=torch.float64)) - bias
+        return _proved(probe, Norm(gain, bias, 0.0, centred=False, fixed=True), samples)
     for centred in (True, False):
         shape = _standardised(samples, centred)
         gains = (_ask(probe, _LARGE * samples) - bias) / shape
         gain = gains.median(0).values
         if torch.allclose(gains, gain.expand_as(gains), rtol=2e-4, atol=1e-6):
             norm = Norm(gain, bias, _epsilon(probe, shape[0], gain, bias), centred)
-            norm = _read_exactly(module, norm)
-            _prove(probe, norm, samples)
-            return Norm(norm.weight.float(), norm.bias.float(), norm.eps, centred)
+            return _proved(probe, _read_exactly(module, norm), samples)
     raise NotANorm(f"{type(module).__name__} is not a layer or RMS normalisation")
 
 
@@ -90,9 +92,10 @@ def _read_exactly(module: nn.Module, norm: Norm) -> Norm:
     return Norm(weight, norm.bias, eps, norm.centred)
 
 
-def _prove(probe: nn.Module, norm: Norm, samples: Tensor) -> None:
+def _proved(probe: nn.Module, norm: Norm, samples: Tensor) -> Norm:
     for scale in (1e-2, 1.0, 30.0):
         vectors = scale * samples.flip(0)
         expected = norm.linear(vectors) / norm.spread(vectors) + norm.bias
         if not torch.allclose(_ask(probe, vectors), expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max())):
             raise NotANorm(f"{type(probe).__name__} does more than a layer or RMS normalisation")
+    return replace(norm, weight=norm.weight.float(), bias=norm.bias.float())

@@ -32,10 +32,14 @@ def _ids(model: PreTrainedModel, generator: torch.Generator) -> dict[str, Tensor
 def _random_ids(model: PreTrainedModel, length: int, generator: torch.Generator) -> Tensor:
     """Ids that are no special tokens (padding changes positions, an end token may end more than a sentence)."""
     config = model.config.get_text_config()
-    vocabulary = getattr(config, "vocab_size", None) or model.get_input_embeddings().weight.shape[0]
+    vocabulary = getattr(config, "vocab_size", None) or _rows(model.get_input_embeddings())
     avoided = {v for name, v in vars(config).items() if name.endswith("_token_id") and isinstance(v, int)}
     allowed = torch.tensor([i for i in range(vocabulary) if i not in avoided])
     return allowed[torch.randint(len(allowed), (1, length), generator=generator)]
+
+
+def _rows(embeddings: Any) -> int:
+    return embeddings.weight.shape[0]
 
 
 def _pixels(model: PreTrainedModel, generator: torch.Generator) -> dict[str, Tensor]:

@@ -95,13 +95,22 @@ class Projection:
 class Step:
     """The way from the projection's output to the residual stream."""
 
-    residual: Tap
-    residual_scale: float
+    residual: "Summand"
     output: Tap
     scale: Tensor | None
     branch: Norm | None
     post: Norm | None
-    extras: tuple[Tap, ...]
+    extras: "tuple[Summand, ...]"
+    constant: Tensor | None
+    """A bias that is added apart from the projection's own."""
+
+
+@dataclass(frozen=True)
+class Summand:
+    """A tensor that is added on the way, with a constant factor of its own."""
+
+    tap: Tap
+    factor: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,8 @@ class Site:
     """The projection's input."""
     projected: Tap
     """The projection's output."""
+    rescaled: bool
+    """The attention multiplies its sums by a number for each query and head (a sink, applied afterwards)."""
     gated: bool
     inner: Norm | None
     step: Step | None
@@ -145,8 +156,10 @@ class Site:
 
     @property
     def taps(self) -> tuple[Tap, ...]:
-        step = () if self.step is None else (self.step.residual, self.step.output, *self.step.extras)
-        return (self.before, self.projected, *step)
+        if self.step is None:
+            return (self.before, self.projected)
+        summands = (self.step.residual, *self.step.extras)
+        return (self.before, self.projected, self.step.output, *(summand.tap for summand in summands))
 
 
 @dataclass(frozen=True)
@@ -202,6 +215,7 @@ class _Attention:
     query: Value
     value: Value
     output: Value
+    weights: Tensor | None
     heads: int
     queries: int
     keys: int
@@ -231,6 +245,7 @@ def _dispatched(operation: Operation) -> _Attention:
         query,
         operation.inputs[2],
         operation.output,
+        operation.outputs[1].tensor if len(operation.outputs) > 1 else None,
         heads,
         queries,
         keys,
@@ -265,6 +280,7 @@ def _watched(softmax: Value, product: Operation) -> _Attention:
         softmax,
         product.inputs[1],
         product.output,
+        None,
         count // batch,
         queries,
         keys,
@@ -311,6 +327,7 @@ class _Follower:
             projection=projection,
             before=before,
             projected=projected,
+            rescaled=_is_rescaled(attention),
             gated=gated,
             inner=inner,
             step=step,
@@ -343,65 +360,74 @@ class _Follower:
 
     def _to_residual(self, start: Value, attention: _Attention) -> tuple[Step, set[Tap]]:
         """Model space: from the projection's output to the residual stream, or to the norm that closes the block."""
-        ancestors = _ancestors(attention.query)
-        container = _container(attention.module)
-        value, scale, branch, post = start, None, None, None
-        residual: tuple[Tap, float] | None = None
-        extras: list[Tap] = []
-        copied: set[Tap] = set()
-
-        def tap(found: Value) -> Tap:
-            place, holder = self._tap_back(found)
-            if holder.overwritten:
-                copied.add(place)
-            return place
-
-        while True:
-            follow = [operation for operation in value.consumers if _makes_something(operation)]
-            closing = follow[0] if len(follow) == 1 and follow[0].name == NORM else None
-            if residual is not None and closing is None and (value.taps or len(follow) != 1):
-                break
-            operation = _only(value, "the projected attention output")
+        walk = _Walk(start, _ancestors(attention.query), _container(attention.module))
+        while not walk.is_done():
+            operation = _only(walk.value, "the projected attention output")
             if operation.name in _LAYOUT:
-                value = operation.output
-                continue
-            if operation.name == "add":
-                other = _other(operation, value)
-                if other is None:
-                    raise NotFollowed(f"a constant is added to the attention output in {operation.module}")
-                if float(operation.keywords.get("alpha", 1)) != 1:
-                    raise NotFollowed(f"a weighted addition in {operation.module}")
-                if id(other) in ancestors and residual is None:
-                    holder, factor = self._unscaled(other)
-                    residual = (tap(holder), factor)
-                else:
-                    extras.append(tap(other))
+                _check_order(walk.value, operation)
+            elif operation.name == "add":
+                self._add(walk, operation)
             elif operation.name in {"mul", "truediv", "div"}:
-                if residual is not None:
-                    raise NotFollowed(f"a factor after the residual was added in {operation.module}")
-                if branch is not None:
-                    branch = _rescaled(branch, self._factor(operation, value))
-                else:
-                    factor = self._factor(operation, value)
-                    scale = factor if scale is None else scale * factor
-            elif operation.name == NORM and residual is None and branch is None:
-                branch = self._norm(operation)
-            elif operation.name == NORM and residual is not None and _belongs(operation, container):
-                post = self._norm(operation)
-                value = operation.output
-                break
-            elif operation.name == NORM and residual is not None and value.taps:
-                break
+                self._multiply(walk, operation)
+            elif operation.name == NORM:
+                self._normalise(walk, operation)
             else:
                 where = operation.module or "the model"
                 raise NotFollowed(f"`{operation.name}` in {where} stands between attention and residual stream")
-            value = operation.output
-        if residual is None:
+            if not walk.closed:
+                walk.value = operation.output
+        if walk.residual is None:
             raise NotFollowed("the attention output is never added to the stream its query came from")
-        return (
-            Step(residual[0], residual[1], self._tap_onward(value, copied), scale, branch, post, tuple(extras)),
-            copied,
-        )
+        output = self._tap_onward(walk)
+        extras = tuple(walk.extras)
+        return Step(walk.residual, output, walk.scale, walk.branch, walk.post, extras, walk.constant), walk.copies
+
+    def _add(self, walk: "_Walk", operation: Operation) -> None:
+        other = _other(operation, walk.value)
+        if other is None:
+            raise NotFollowed(f"a number is added to the attention output in {operation.module}")
+        if float(operation.keywords.get("alpha", 1)) != 1:
+            raise NotFollowed(f"a weighted addition in {operation.module}")
+        if self._is_static(other):
+            row = other.tensor.detach().float().reshape(-1, other.tensor.shape[-1])[0]
+            walk.constant = row if walk.constant is None else walk.constant + row
+            return
+        if other.tensor.shape[-2:] != walk.value.tensor.shape[-2:]:
+            raise NotFollowed(f"tensors of different shapes are added in {operation.module}")
+        if id(other) in walk.ancestors and walk.residual is None:
+            walk.residual = self._summand(walk, other)
+        else:
+            walk.extras.append(self._summand(walk, other))
+
+    def _summand(self, walk: "_Walk", value: Value) -> Summand:
+        """What is added, caught where it can be: itself, or before a constant factor or a change of layout."""
+        if value.taps or value.producer is None or value.producer.name != "mul":
+            return Summand(self._tap_back(walk, value), None)
+        for found in value.producer.inputs:
+            if found.tensor.shape == value.tensor.shape and not self._is_static(found):
+                return Summand(self._tap_back(walk, found), self._factor(value.producer, found))
+        return Summand(self._tap_back(walk, value), None)
+
+    def _multiply(self, walk: "_Walk", operation: Operation) -> None:
+        factor = self._factor(operation, walk.value)
+        if walk.residual is not None or walk.constant is not None:
+            raise NotFollowed(f"a factor after something was added in {operation.module}")
+        if walk.branch is not None:
+            walk.branch = _rescaled(walk.branch, factor)
+        else:
+            walk.scale = factor if walk.scale is None else walk.scale * factor
+
+    def _normalise(self, walk: "_Walk", operation: Operation) -> None:
+        if walk.residual is None and walk.branch is None and walk.constant is None and not walk.extras:
+            walk.branch = self._norm(operation)
+        elif walk.residual is not None and _belongs(operation, walk.container):
+            walk.post = self._norm(operation)
+            walk.value = operation.output
+            walk.closed = True
+        elif walk.residual is not None:
+            walk.closed = True
+        else:
+            raise NotFollowed(f"a second normalisation before the residual in {operation.module}")
 
     def _value_map(self, attention: _Attention) -> ValueMap | None:
         """The linear layer the values come from, if only layout changes lie between."""
@@ -433,12 +459,17 @@ class _Follower:
 
     def _is_static(self, value: Value) -> bool:
         """Whether a value is made of parameters alone."""
-        if id(value.tensor) in self._static:
-            return True
-        if value.producer is None:
-            return False
-        inputs = value.producer.inputs
-        return bool(inputs) and all(self._is_static(found) for found in inputs)
+        pending, seen = [value], {id(value)}
+        while pending:
+            found = pending.pop()
+            if id(found.tensor) in self._static:
+                continue
+            if found.producer is None or not found.producer.inputs:
+                return False
+            fresh = [given for given in found.producer.inputs if id(given) not in seen]
+            seen |= {id(given) for given in fresh}
+            pending += fresh
+        return True
 
     def _factor(self, operation: Operation, value: Value) -> Tensor:
         """The constant a value is multiplied with (a number, or one number for each model dimension)."""
@@ -458,25 +489,12 @@ class _Follower:
             raise NotFollowed(f"something is divided by the attention output in {operation.module}")
         return 1 / factor
 
-    def _unscaled(self, value: Value) -> tuple[Value, float]:
-        """A residual may carry a multiplier of its own: residual = factor · (a value with a tap)."""
-        producer = value.producer
-        if value.taps or producer is None or producer.name != "mul":
-            return value, 1.0
-        for index, found in enumerate(producer.inputs):
-            others = [v for position, v in enumerate(producer.inputs) if position != index]
-            if found.tensor.shape == value.tensor.shape and all(
-                self._is_static(v) and v.tensor.numel() == 1 for v in others
-            ):
-                return found, float(self._factor(producer, found))
-        return value, 1.0
-
     def _tap(self, value: Value) -> Tap:
         if not value.taps:
             raise NotFollowed("a tensor on the way is neither input nor output of any module")
         return value.taps[0]
 
-    def _tap_back(self, value: Value) -> tuple[Tap, Value]:
+    def _tap_back(self, walk: "_Walk", value: Value) -> Tap:
         """The tap of a value, or of the same numbers before a change of type or layout."""
         while not value.taps:
             producer = value.producer
@@ -484,18 +502,78 @@ class _Follower:
                 where = "the input" if producer is None else f"`{producer.name}` in {producer.module or 'the model'}"
                 raise NotFollowed(f"a summand from {where} is neither input nor output of any module")
             value = producer.inputs[0]
-        return value.taps[0], value
+        return walk.kept(value)
 
-    def _tap_onward(self, value: Value, copied: set[Tap]) -> Tap:
-        """The tap of a value, or of the same numbers after a change of type or layout."""
+    def _tap_onward(self, walk: "_Walk") -> Tap:
+        """The tap of the walk's end, or of the same numbers after a change of type or layout."""
+        value = walk.value
         while not value.taps:
             onward = [operation for operation in value.consumers if operation.name in _UNCHANGED]
             if not onward:
                 raise NotFollowed("the sum of attention and residual is neither input nor output of any module")
             value = onward[0].output
+        return walk.kept(value)
+
+
+@dataclass
+class _Walk:
+    """How far the way through model space has been followed."""
+
+    value: Value
+    ancestors: set[int]
+    container: str
+    residual: Summand | None = None
+    scale: Tensor | None = None
+    branch: Norm | None = None
+    post: Norm | None = None
+    constant: Tensor | None = None
+    extras: list[Summand] = field(default_factory=list)
+    copies: set[Tap] = field(default_factory=set)
+    closed: bool = False
+
+    def is_done(self) -> bool:
+        """With the residual in it, the stream is reached where it can be caught or goes several ways."""
+        if self.closed or self.residual is None:
+            return self.closed
+        follow = [operation for operation in self.value.consumers if _makes_something(operation)]
+        if len(follow) == 1 and follow[0].name == NORM:
+            return False
+        return bool(self.value.taps) or len(follow) != 1
+
+    def kept(self, value: Value) -> Tap:
+        """The first tap of a value, marked for copying if the tensor is changed in place later."""
         if value.overwritten:
-            copied.add(value.taps[0])
+            self.copies.add(value.taps[0])
         return value.taps[0]
+
+
+def _check_order(value: Value, operation: Operation) -> None:
+    """A change of layout must leave the numbers in their order: rows stay the queries they were."""
+    before, after = value.tensor.flatten(), operation.output.tensor.flatten()
+    if before.shape != after.shape or not torch.equal(before, after.to(before.dtype)):
+        where = operation.module or "the model"
+        raise NotFollowed(f"`{operation.name}` in {where} re-orders or cuts the tokens (windows or patches)")
+
+
+def _is_rescaled(attention: _Attention) -> bool:
+    """Whether a dispatched attention's output is its weighted sum of values, or that times a factor for each row."""
+    if attention.weights is None:
+        return False
+    value, output = attention.value.tensor.float(), attention.output.tensor.float()
+    if value.ndim != 4 or output.ndim != 4 or value.shape[1] == 0 or attention.heads % value.shape[1]:
+        raise NotFollowed("its values have no axes (batch, head, key, value)")
+    mixed = attention.weights.float() @ value.repeat_interleave(attention.heads // value.shape[1], 1)
+    mixed = mixed.transpose(1, 2)
+    if mixed.shape != output.shape:
+        raise NotFollowed("its output is not of the shape of a weighted sum of its values")
+    tolerance = 1e-4 if attention.output.tensor.dtype in {torch.float32, torch.float64} else 5e-2
+    size = float(output.abs().max())
+    if torch.allclose(mixed, output, rtol=tolerance, atol=tolerance * size):
+        return False
+    factor = (mixed * output).sum(-1, keepdim=True) / mixed.square().sum(-1, keepdim=True).clamp_min(1e-30)
+    if torch.allclose(factor * mixed, output, rtol=tolerance, atol=tolerance * size):
+        return True
+    raise NotFollowed("its output is not the sum of its values by its weights")
 
 
 def _columns(path: list[Operation], start: Value, attention: _Attention) -> Tensor | None:

@@ -105,6 +105,7 @@ def base_name(function: Callable[..., Any]) -> str:
 
 
 def writes_in_place(function: Callable[..., Any]) -> bool:
+    """Whether a torch function changes its first argument."""
     name = getattr(function, "__name__", "")
     if name.startswith("__") and name.endswith("__"):
         return name in {"__iadd__", "__isub__", "__imul__", "__itruediv__", "__setitem__"}
@@ -125,6 +126,7 @@ def tensors_in(thing: Any) -> Iterator[tuple[tuple[int | str, ...], Tensor]]:
 
 
 def look_up(thing: Any, path: Sequence[int | str]) -> Any:
+    """What `tensors_in` found under a path."""
     for step in path:
         thing = thing[step]
     return thing

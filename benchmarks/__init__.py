@@ -1,0 +1,1 @@
+"""Measurements of time and memory, and the materialised reference they are measured against."""

@@ -1,0 +1,126 @@
+"""`attnscope analyze`: what flows between the tokens of a text."""
+
+import importlib.util
+import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from attnscope.cli import options
+from attnscope.errors import one_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DEFAULT = ("weight", "attention_norm")
+Unit = Literal["token", "word"]
+Reduce = Literal["keys", "queries", "categories", "topk"]
+
+
+def measure_names() -> list[str]:
+    """The names of all measures, from their files: the registry itself would load torch, and help must be quick."""
+    spec = importlib.util.find_spec("attnscope.measures")
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return sorted(module.name for module in pkgutil.iter_modules(places) if module.name != "registry")
+
+
+def analyze(
+    model: options.ModelName,
+    text: options.TextArgument = None,
+    file: options.TextFile = None,
+    pair: options.Pair = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            metavar="NAME",
+            show_default=False,
+            help=f"Repeat for more: {', '.join(measure_names())}.  [default: {', '.join(DEFAULT)}]",
+        ),
+    ] = None,
+    layers: Annotated[str | None, typer.Option(metavar="LIST", help="Layers, from 1, such as 1-3,6.")] = None,
+    heads: Annotated[str | None, typer.Option(metavar="LIST", help="Heads, from 1, such as 1-3,6.")] = None,
+    stack: Annotated[str | None, typer.Option(metavar="NAME", help="self, encoder, decoder or cross.")] = None,
+    unit: Annotated[str, typer.Option(metavar="NAME", help="token or word.")] = "token",
+    reduce: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep only keys, queries, categories or topk of the maps.")
+    ] = None,
+    categories: Annotated[
+        str, typer.Option(metavar="NAME", help="Kinds of tokens: auto, encoder or decoder.")
+    ] = "auto",
+    top: Annotated[int, typer.Option(metavar="N", help="How many keys --reduce topk keeps.")] = 5,
+    stride: Annotated[
+        int | None, typer.Option(metavar="N", help="Analyse a long text in windows so many tokens apart.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the result to FILE.zarr or FILE.nc.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    adapter: options.Adapter = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    allow_pickle: options.AllowPickle = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show which tokens of a text get the attention, and which give the content."""
+    from attnscope.cli.screen import Screen
+
+    screen = Screen(json, quiet)
+    words = options.needed_text(text, file)
+    wanted = options.numbers(layers, "--layers"), options.numbers(heads, "--heads")
+    with screen.waiting("starting"):
+        from attnscope.analyses import analyze as analysis
+        from attnscope.analyses.reductions import REDUCTIONS
+        from attnscope.cli.loading import load_model
+        from attnscope.measures import lookup
+        from attnscope.store.datasets import check_target, save
+    names = [lookup(name).name for name in measure or DEFAULT]
+    one_of("unit", unit, analysis.UNITS)
+    one_of("reduction", reduce or "keys", REDUCTIONS)
+    if out is not None:
+        check_target(out, overwrite=overwrite)
+    loaded = load_model(model, screen, adapter=adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
+    # The tables need no query × key map, so nothing of that size is kept unless someone gets it.
+    kept = reduce or (None if json or out is not None else "queries")
+    with screen.counting("layers") as step:
+        result = analysis.analyze(
+            loaded,
+            words,
+            pair,
+            measures=names,
+            layers=wanted[0],
+            heads=wanted[1],
+            stack=stack,
+            unit=cast(Unit, unit),
+            reduce=cast(Reduce | None, kept),
+            categories=categories,
+            top=top,
+            stride=stride,
+            progress=step,
+        )
+    if out is not None:
+        with screen.waiting(f"writing {out}"):
+            save(result, out, overwrite=overwrite)
+    _report(result, screen.json, quiet)
+    if out is not None:
+        screen.note(f"written to {out}")
+
+
+def _report(result: "xr.Dataset", json: bool, quiet: bool) -> None:
+    from attnscope.cli.plain import as_json, write_json
+
+    if json:
+        write_json(as_json(result))
+        return
+    from attnscope.cli.screen import Screen
+    from attnscope.cli.tables import analysis_tables, law_line, meanings
+
+    names: list[str] = list(result.attrs["measures"])
+    screen = Screen()
+    screen.show(*analysis_tables(result))
+    screen.show(law_line(result))
+    if not quiet:
+        screen.show("", *meanings(names))

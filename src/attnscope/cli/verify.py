@@ -1,0 +1,106 @@
+"""`attnscope verify`: proof, layer by layer, that the parts add up to what the model computed."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from attnscope.cli import options
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from attnscope.models.verification import LayerLaws, Verification
+
+
+def verify(
+    model: options.ModelName,
+    text: options.TextArgument = None,
+    file: options.TextFile = None,
+    pair: options.Pair = None,
+    adapter: options.Adapter = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    allow_pickle: options.AllowPickle = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Prove that the parts add up to what the model computed, on a text or on a small synthetic input.
+
+    Law 1: the weighted vectors and the bias are the attention's own output. Law 2: with residual and normalisation
+    they are the block's own output. Exit code 1 if a layer fails.
+    """
+    from attnscope.cli.guard import FAILED
+    from attnscope.cli.loading import load_model
+    from attnscope.cli.screen import Screen
+
+    screen = Screen(json, quiet)
+    words = options.read_text(text, file)
+    loaded = load_model(model, screen, adapter=adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
+    with screen.waiting("adding up"):
+        found = loaded.check_laws(words, pair)
+    if json:
+        from attnscope.cli.plain import write_json
+
+        write_json(_plain(found))
+    else:
+        screen.show(_table(found), *_sentences(found))
+    if not found.passed:
+        raise typer.Exit(FAILED)
+
+
+def _table(found: "Verification") -> "Table":
+    from rich.text import Text
+
+    from attnscope.cli.tables import table
+
+    columns = ["stack", "layer", "Law 1 error", "Law 2 error", "tolerance", "verdict"]
+    made = table(found.model, columns, left=1)
+    for laws in found.layers:
+        holds = _holds(laws, found.tolerance)
+        verdict = Text("holds" if holds else "FAILS", style="green" if holds else "bold red")
+        errors = (Text(f"{laws.errors.attention:.1e}"), Text(_block(laws)), Text(f"{found.tolerance:.0e}"))
+        made.add_row(Text(laws.stack), Text(str(laws.layer)), *errors, verdict)
+    return made
+
+
+def _sentences(found: "Verification") -> list[str]:
+    reasons = dict.fromkeys(laws.block_reason or "" for laws in found.layers if laws.errors.block is None)
+    said = [f"Law 2 was not checked: {reason or 'the residual stream was not found'}." for reason in reasons]
+    if found.others:
+        said.append(f"Without softmax attention, so not analysed: {', '.join(found.others)}.")
+    if found.passed:
+        return [*said, f"Every layer adds up: the largest error is {found.worst:.0e}."]
+    return [*said, *(f"{failure}." for failure in found.failures())]
+
+
+def _holds(laws: "LayerLaws", tolerance: float) -> bool:
+    block = laws.errors.block
+    return laws.errors.attention <= tolerance and (block is None or block <= tolerance)
+
+
+def _block(laws: "LayerLaws") -> str:
+    return "not checked" if laws.errors.block is None else f"{laws.errors.block:.1e}"
+
+
+def _plain(found: "Verification") -> dict[str, Any]:
+    from attnscope.cli.plain import number
+
+    return {
+        "model": found.model,
+        "passed": found.passed,
+        "tolerance": found.tolerance,
+        "worst": number(found.worst),
+        "layers": [
+            {
+                "stack": laws.stack,
+                "layer": laws.layer,
+                "law_1_error": number(laws.errors.attention),
+                "law_2_error": number(laws.errors.block),
+                "law_2_reason": laws.block_reason if laws.errors.block is None else None,
+                "holds": _holds(laws, found.tolerance),
+            }
+            for laws in found.layers
+        ],
+        "failures": list(found.failures()),
+        "without_softmax_attention": list(found.others),
+    }
