@@ -232,9 +232,7 @@ _DECODERS = {
     "falcon-one-norm": _decoder(
         "falcon", _FALCON, new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1
     ),
-    "falcon-alibi": _decoder(
-        "falcon", _FALCON, alibi=True, multi_query=False, parallel_attn=False, bias=True
-    ),
+    "falcon-alibi": _decoder("falcon", _FALCON, alibi=True, multi_query=False, parallel_attn=False, bias=True),
     "bloom": _decoder("bloom", _BLOOM),
     "bloom-post-residual": _decoder("bloom", _BLOOM, apply_residual_connection_post_layernorm=True),
     "deepseek-v3": _decoder(
@@ -340,9 +338,7 @@ def build_head(name: str, auto_class_name: str, *, seed: int = 0) -> PreTrainedM
     A concrete class works too (``DeiTForImageClassification``), for types where the Auto class cannot choose.
     """
     model_class = getattr(transformers, auto_class_name)
-    from_config = (
-        model_class._from_config if hasattr(model_class, "_from_config") else model_class.from_config
-    )
+    from_config = model_class._from_config if hasattr(model_class, "_from_config") else model_class.from_config
     config = SPECS[name].config(2 if auto_class_name.endswith("QuestionAnswering") else LABELS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -30,13 +30,14 @@ class Norm:
         """s: the statistic that is frozen when the normalisation is taken as a linear map."""
         if self.fixed:
             return torch.ones_like(total[..., :1])
-        moment = total.var(-1, correction=0, keepdim=True) if self.centred else total.square().mean(-1, keepdim=True)
-        return torch.sqrt(moment + self.eps)
+        if self.centred:
+            total = total - total.mean(-1, keepdim=True)
+        return torch.sqrt(total.square().mean(-1, keepdim=True) + self.eps)
 
     def linear(self, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
         """The static half of the frozen map, γ ⊙ (u − mean(u)); dividing by s is left to the caller."""
         if self.centred:
-            vectors = vectors - vectors.mean(-1, keepdim=True)
+            return (vectors - vectors.mean(-1, keepdim=True)).mul_(self.weight)
         return vectors * self.weight
 
 
@@ -86,6 +87,8 @@ class LayerRecord:
     projected: Float[Tensor, "query model"]
     block: Block | None
     read_attention: Callable[[slice], Float[Tensor, "head rows key"]] = field(repr=False)
+    read_diagonal: Callable[[], Float[Tensor, "head query"]] | None = field(default=None, repr=False)
+    """The weight of each token on itself, where it is at hand without reading all weights."""
     gate: Float[Tensor, "head query value"] | None = None
     """An elementwise factor between attention and projection, different for each query."""
     row_scale: Float[Tensor, "query"] | None = None
@@ -119,5 +122,7 @@ class LayerRecord:
     @cached_property
     def attention_diagonal(self) -> Float[Tensor, "head query"]:
         """The weight each token gives to itself."""
+        if self.read_diagonal is not None:
+            return self.read_diagonal()
         parts = [self.attention(rows).diagonal(rows.start, 1, 2) for rows in self.row_blocks(256)]
         return torch.cat(parts, 1)

@@ -112,9 +112,7 @@ def test_laws_notice(name: str, slip: str) -> None:
 
 @pytest.mark.parametrize(("name", "slip"), SLIPS)
 @pytest.mark.parametrize("rows", ["whole", "blocks"])
-def test_analyze_refuses_and_names_the_layer(
-    name: str, slip: str, rows: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_analyze_refuses_and_names_the_layer(name: str, slip: str, rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
     records, run = _records(name), ats.Model.run
 
     def slipped(model: ats.Model, inputs: object, visit: Callable[..., None], **options: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import xarray as xr
+from numpy.typing import NDArray
 
 from attnscope.analyses.reductions import RANK, REDUCTIONS, Keeper, Kept, keeper
 from attnscope.axes import CATEGORY, HEAD, KEY, LAYER, QUERY
@@ -33,6 +34,7 @@ _BLOCK_ROWS = 256
 
 Unit = Literal["token", "word"]
 Reduce = Literal["keys", "queries", "categories", "topk"]
+Variables = dict[str, tuple[tuple[str, ...], Array]]
 Progress = Callable[[int, int], None]
 """Called with the number of layers done and the number there are."""
 
@@ -164,54 +166,81 @@ def _sites(model: Model, stack: str, layers: Collection[int] | None, request: Re
 
 @dataclass(frozen=True)
 class _Layer:
-    """What was found in one layer."""
+    """What was found about one layer as a whole."""
 
     number: int
-    arrays: dict[str, Kept]
     errors: LawErrors
     least_row_sum: float
 
 
 @dataclass
 class _Visit:
-    """Visits the layers of one text."""
+    """Visits the layers of one text, and fills the arrays of the result."""
 
     request: Request
     keys: Tokens | None
+    count: int
     step: Callable[[int], None] | None
     categories: Categories | None = None
     layers: list[_Layer] = field(default_factory=list[_Layer])
+    variables: dict[str, tuple[tuple[str, ...], Array]] = field(
+        default_factory=dict[str, tuple[tuple[str, ...], Array]]
+    )
 
     def __call__(self, _: int, record: LayerRecord) -> None:
-        parts = Parts(record, self.request.scopes)
-        arrays, errors, least = self._maps(record, parts)
-        for measure in self.request.measures:
+        request = self.request
+        parts = Parts(record, request.scopes)
+        errors, least = self._maps(record, parts)
+        for measure in request.measures:
             if not measure.is_map:
-                dims = tuple(dim for dim in measure.dims if dim != HEAD)
-                arrays[measure.name] = Kept(dims, _numpy(self._heads(measure, measure.compute(parts))))
-        self.layers.append(_Layer(record.layer, arrays, errors, least))
+                self._keep(measure, "", Kept(_tail(measure), _numpy(self._heads(measure, measure.compute(parts)))))
+        self.layers.append(_Layer(record.layer, errors, least))
         if self.step is not None:
             self.step(len(self.layers))
 
-    def _maps(self, record: LayerRecord, parts: Parts) -> tuple[dict[str, Kept], LawErrors, float]:
+    def _maps(self, record: LayerRecord, parts: Parts) -> tuple[LawErrors, float]:
         """The pass over blocks of query rows: every map, Law 1 and the sums of the weights."""
         maps = [measure for measure in self.request.measures if measure.is_map]
-        keepers = {measure.name: self._keeper(record) for measure in maps}
+        keepers = {measure.name: self._keeper(measure, record) for measure in maps}
         errors: list[torch.Tensor] = []
         sums: list[torch.Tensor] = []
         for rows in record.row_blocks(_BLOCK_ROWS if self.request.reduce else _DENSE_ROWS):
             block = parts.rows(rows)
             for measure in maps:
-                keepers[measure.name].add(rows, self._heads(measure, measure.compute(block)))
+                keepers[measure.name].add(self._heads(measure, measure.compute(block)))
             errors.append(parts.sketched_error(block))
             sums.append(block.weight.sum(-1).min())
-        arrays = {name + suffix: kept for name, keep in keepers.items() for suffix, kept in keep.finish().items()}
-        return arrays, parts.errors(torch.cat(errors)), float(torch.stack(sums).min())
+        for measure in maps:
+            for suffix, kept in keepers[measure.name].finish().items():
+                self._keep(measure, suffix, kept)
+        return parts.errors(torch.cat(errors)), float(torch.stack(sums).min())
 
-    def _keeper(self, record: LayerRecord) -> Keeper:
+    def _keeper(self, measure: Measure, record: LayerRecord) -> Keeper:
         if self.request.reduce == "categories" and self.categories is None:
             self.categories = _categories(self.keys, record, self.request)
-        return keeper(self.request.reduce, record.queries, self.categories, self.request.top)
+
+        def allocate(shape: tuple[int, ...]) -> NDArray[np.float32]:
+            return self._place(measure.name, measure.dims, shape, np.dtype(np.float32))
+
+        return keeper(self.request.reduce, record.queries, self.categories, self.request.top, allocate)
+
+    def _keep(self, measure: Measure, suffix: str, kept: Kept) -> None:
+        dims = (HEAD, *kept.dims) if HEAD in measure.dims else kept.dims
+        place = self._place(measure.name + suffix, dims, kept.array.shape, kept.array.dtype)
+        if not np.may_share_memory(place, kept.array):
+            place[...] = kept.array
+
+    def _place(self, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Where an array of the present layer goes in the result."""
+        if name not in self.variables:
+            self.variables[name] = ((LAYER, *dims), np.empty((self.count, *shape), dtype))
+        array = self.variables[name][1]
+        if array.shape[1:] != shape:
+            raise InputError(
+                f"{name} is of shape {array.shape[1:]} in one layer and {shape} in another, so they do not fit in one "
+                "array; ask for layers= of one size"
+            )
+        return array[len(self.layers), ...]
 
     def _heads(self, measure: Measure, values: torch.Tensor) -> torch.Tensor:
         if self.request.heads is None or HEAD not in measure.dims:
@@ -219,7 +248,11 @@ class _Visit:
         return values[[head - 1 for head in self.request.heads]]
 
 
-def _numpy(values: torch.Tensor) -> Array:
+def _tail(measure: Measure) -> tuple[str, ...]:
+    return tuple(dim for dim in measure.dims if dim != HEAD)
+
+
+def _numpy(values: torch.Tensor) -> NDArray[np.float32]:
     return values.float().cpu().numpy()
 
 
@@ -243,7 +276,7 @@ def _one(
 ) -> xr.Dataset:
     """One text, or one window of it."""
     queries, keys = _sides(inputs, sites[0].stack)
-    visit = _Visit(request, keys, step)
+    visit = _Visit(request, keys, len(sites), step)
     model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None)
     for layer in visit.layers:
         if not layer.errors.worst <= model.tolerance:
@@ -265,12 +298,7 @@ def _sides(inputs: Encoded, stack: str) -> tuple[Tokens | None, Tokens | None]:
 def _dataset(
     model: Model, visit: _Visit, sites: Sequence[Site], queries: Tokens | None, keys: Tokens | None
 ) -> xr.Dataset:
-    request, layers = visit.request, visit.layers
-    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
-    for name in layers[0].arrays:
-        dims = _dims(name, layers[0].arrays[name], request)
-        array = _stacked(name, [layer.arrays[name] for layer in layers])
-        variables[name] = ((LAYER, *dims), array)
+    request, layers, variables = visit.request, visit.layers, visit.variables
     sizes = {dim: size for dims, array in variables.values() for dim, size in zip(dims, array.shape, strict=True)}
     labels: dict[str, tuple[tuple[str, ...], Sequence[object]]] = {
         LAYER: ((LAYER,), [layer.number for layer in layers]),
@@ -293,24 +321,9 @@ def _dataset(
     return dataset(variables, labels, _attributes(model, visit, sites), long_names)
 
 
-def _dims(name: str, kept: Kept, request: Request) -> tuple[str, ...]:
-    measure = next(measure for measure in request.measures if name in {measure.name, f"{measure.name}_key"})
-    return (HEAD, *kept.dims) if HEAD in measure.dims else kept.dims
-
-
-def _stacked(name: str, kept: Sequence[Kept]) -> Array:
-    shapes = {item.array.shape for item in kept}
-    if len(shapes) > 1:
-        raise InputError(
-            f"{name} has another size in different layers ({', '.join(map(str, sorted(shapes)))}), so they do not fit "
-            "in one array; ask for layers= of one size"
-        )
-    return np.stack([item.array for item in kept])
-
-
 def _in_units(
-    variables: dict[str, tuple[tuple[str, ...], Array]], side: str, tokens: Tokens | None, unit: Unit
-) -> tuple[dict[str, tuple[tuple[str, ...], Array]], Sequence[str] | None]:
+    variables: Variables, side: str, tokens: Tokens | None, unit: Unit
+) -> tuple[Variables, Sequence[str] | None]:
     """The variables with one axis in the units asked for, and the labels of that axis."""
     if tokens is None:
         return variables, None

@@ -1,6 +1,7 @@
 """What is kept of a map while its layer is in memory: all of it, or a sum that needs no query × key memory."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,25 +28,33 @@ class Keeper(ABC):
     """Collects one map of one layer, block of query rows by block."""
 
     @abstractmethod
-    def add(self, _rows: slice, values: Tensor) -> None:
-        """Take in (..., rows, key)."""
+    def add(self, values: Tensor) -> None:
+        """Take in (..., rows, key); blocks come in the order of their rows."""
 
     @abstractmethod
     def finish(self) -> dict[str, Kept]:
         """The arrays, by the suffix of their variable's name."""
 
 
+Allocate = Callable[[tuple[int, ...]], NDArray[np.float32]]
+"""Gives the place in the result that a layer's map is written to."""
+
+
 @dataclass
 class Whole(Keeper):
-    """The map itself."""
+    """The map itself, written straight into the result."""
 
     queries: int
+    allocate: Allocate
     array: NDArray[np.float32] | None = None
+    filled: int = 0
 
-    def add(self, _rows: slice, values: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         if self.array is None:
-            self.array = np.empty((*values.shape[:-2], self.queries, values.shape[-1]), np.float32)
-        torch.from_numpy(self.array)[..., _rows, :] = values.float().cpu()
+            self.array = self.allocate((*values.shape[:-2], self.queries, values.shape[-1]))
+        rows = slice(self.filled, self.filled + values.shape[-2])
+        torch.from_numpy(self.array)[..., rows, :] = values
+        self.filled = rows.stop
 
     def finish(self) -> dict[str, Kept]:
         assert self.array is not None
@@ -58,7 +67,7 @@ class OverKeys(Keeper):
 
     sums: list[Tensor] = field(default_factory=list[Tensor])
 
-    def add(self, _rows: slice, values: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         self.sums.append(values.sum(-1).cpu())
 
     def finish(self) -> dict[str, Kept]:
@@ -72,7 +81,7 @@ class OverQueries(Keeper):
     queries: int
     total: Tensor | None = None
 
-    def add(self, _rows: slice, values: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         found = values.sum(-2, dtype=torch.float64).cpu()
         self.total = found if self.total is None else self.total + found
 
@@ -89,7 +98,7 @@ class OverCategories(Keeper):
     masks: Tensor
     total: Tensor | None = None
 
-    def add(self, _rows: slice, values: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         found = values.sum(-2, dtype=torch.float64).cpu() @ self.masks.T
         self.total = found if self.total is None else self.total + found
 
@@ -106,7 +115,7 @@ class TopKeys(Keeper):
     values: list[Tensor] = field(default_factory=list[Tensor])
     keys: list[Tensor] = field(default_factory=list[Tensor])
 
-    def add(self, _rows: slice, values: Tensor) -> None:
+    def add(self, values: Tensor) -> None:
         found = values.topk(min(self.count, values.shape[-1]), -1)
         self.values.append(found.values.cpu())
         self.keys.append(found.indices.cpu())
@@ -119,11 +128,11 @@ class TopKeys(Keeper):
         }
 
 
-def keeper(reduce: str | None, queries: int, categories: Categories | None, top: int) -> Keeper:
+def keeper(reduce: str | None, queries: int, categories: Categories | None, top: int, allocate: Allocate) -> Keeper:
     """A new keeper for one map of one layer."""
     match reduce:
         case None:
-            return Whole(queries)
+            return Whole(queries, allocate)
         case "keys":
             return OverKeys()
         case "queries":

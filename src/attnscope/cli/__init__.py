@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 
 
@@ -11,6 +12,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(OSError):
                 stream.reconfigure(errors="replace")  # tokens hold letters that not every terminal can write
+    # What matters is said in our own words; the libraries read these when they are imported.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
         from attnscope.cli.app import app
 

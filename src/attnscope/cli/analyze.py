@@ -37,7 +37,7 @@ def analyze(
             "-m",
             metavar="NAME",
             show_default=False,
-            help=f"Repeat for more: {', '.join(measure_names())}.  [default: {', '.join(DEFAULT)}]",
+            help=f"Repeat for more: {', '.join(measure_names())}. Default: {', '.join(DEFAULT)}.",
         ),
     ] = None,
     layers: Annotated[str | None, typer.Option(metavar="LIST", help="Layers, from 1, such as 1-3,6.")] = None,
@@ -123,4 +123,4 @@ def _report(result: "xr.Dataset", json: bool, quiet: bool) -> None:
     screen.show(*analysis_tables(result))
     screen.show(law_line(result))
     if not quiet:
-        screen.show("", *meanings(names))
+        screen.show("", meanings(names))

@@ -18,18 +18,19 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _say_version(asked: bool) -> bool:
     if asked:
         from importlib.metadata import version
 
         print(f"attnscope {version('attnscope')}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()
 def options(
     _version: Annotated[
-        bool, typer.Option("--version", help="Say the version and stop.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Say the version and stop.", callback=_say_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options of attnscope itself."""

@@ -17,15 +17,15 @@ def demo(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TEXT]",
+            metavar="TEXT",
             show_default=False,
-            help="A sentence of your own; - reads standard input.  [default: The plot is thin, but ...]",
+            help="A sentence of your own; - reads standard input. Default: The plot is thin, but ...",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help=f"Where the figure goes: .png, .svg or .pdf.  [default: {FIGURE}]"
+            "--out", "-o", metavar="FILE", help=f"Where the figure goes: .png, .svg or .pdf. Default: {FIGURE}."
         ),
     ] = None,
     overwrite: options.Overwrite = False,

@@ -1,6 +1,5 @@
 """Loading a model for a command."""
 
-import os
 from typing import TYPE_CHECKING
 
 from attnscope.cli.screen import Screen
@@ -13,7 +12,6 @@ def load_model(
     name: str, screen: Screen, *, adapter: str | None, device: str | None, dtype: str | None, allow_pickle: bool
 ) -> "Model":
     """The model a command was given, with a spinner while it loads."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with screen.waiting(f"loading {name}"):
         from attnscope.models.model import Model
 

@@ -13,7 +13,7 @@ ModelName = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model's folder, a .gguf file, a PEFT adapter's folder or a hub name.")
 ]
 TextArgument = Annotated[
-    str | None, typer.Argument(metavar="[TEXT]", show_default=False, help="The text; - reads standard input.")
+    str | None, typer.Argument(metavar="TEXT", show_default=False, help="The text; - reads standard input.")
 ]
 TextFile = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the text from a file (UTF-8).")
@@ -22,9 +22,11 @@ Pair = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="The second text of a pair, or the target of an encoder-decoder."),
 ]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:0, ...  [default: cuda, or cpu]")]
+Device = Annotated[
+    str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:0, ...; default: cuda where there is one, else cpu.")
+]
 Dtype = Annotated[
-    str | None, typer.Option(metavar="NAME", help="float32, float64, bfloat16, float16  [default: float32]")
+    str | None, typer.Option(metavar="NAME", help="float32, float64, bfloat16, float16; default: float32.")
 ]
 Adapter = Annotated[str | None, typer.Option(metavar="FOLDER", help="A PEFT adapter to merge into the model.")]
 AllowPickle = Annotated[

@@ -17,6 +17,13 @@ _NARROW = 100
 """Columns to assume where the output is no terminal: a file or a pipe."""
 
 
+class _Output(Console):
+    """A console that leaves a closed pipe to the command's guard."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 @dataclass(frozen=True)
 class Screen:
     """Where a command writes."""
@@ -31,7 +38,7 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Write a part of the result; [CLS] is text here, and no style."""
         width = None if sys.stdout.isatty() else max(_NARROW, shutil.get_terminal_size((_NARROW, 24)).columns)
-        console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
+        console = _Output(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
         for part in parts:
             console.print(part)
 

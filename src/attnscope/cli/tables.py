@@ -21,7 +21,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def table(title: str, columns: Iterable[str], *, left: int = 1) -> Table:
     """An empty table in our style; the first `left` columns hold words, the others numbers."""
-    found = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    found = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         found.add_column(Text(column), justify="left" if position < left else "right", no_wrap=True)
     return found
@@ -41,7 +41,7 @@ def analysis_tables(result: xr.Dataset) -> list[Table | Text]:
         case _:
             found += _by_key(result, maps)
     others = [name for name in _names(result) if not MEASURES[name].is_map]
-    return found + ([_layer_table(result, others)] if others else [])
+    return found + _layer_tables(result, others)
 
 
 def law_line(result: xr.Dataset) -> str:
@@ -54,10 +54,13 @@ def law_line(result: xr.Dataset) -> str:
     return f"{laws} to {attributes['reconstruction_error']:.0e} in {where}."
 
 
-def meanings(names: Sequence[str]) -> list[str]:
-    """What each measure is, in a line."""
-    width = max(map(len, names))
-    return [f"{name:<{width}}  {MEASURES[name].formula}: {_small(MEASURES[name].summary)}" for name in names]
+def meanings(names: Sequence[str]) -> Table:
+    """What each measure is, in a sentence."""
+    grid = Table.grid(padding=(0, 2))
+    for name in names:
+        measure = MEASURES[name]
+        grid.add_row(Text(name, style="bold"), Text(f"{measure.formula}: {_small(measure.summary)}"))
+    return grid
 
 
 def category_table(shares: xr.Dataset, title: str = "share of each kind of token, by layer") -> Table:
@@ -108,7 +111,7 @@ def _shares_table(
         column.justify = "left"
     for row in _largest([*columns.values()] or [*amounts.values()]):
         place = row + 1 if windows is None else windows[row]
-        cells = [Text(f"{values[row]:6.1%} {bar(values[row] / most)}") for values in columns.values()]
+        cells = [Text(f"{values[row]:6.1%} {bar(float(values[row]) / most)}") for values in columns.values()]
         more = [Text(f"{values[row]:.3g}") for values in amounts.values()]
         found.add_row(Text(f"{place:>3}"), Text(printable(tokens[row])), *cells, *more)
     return found
@@ -155,9 +158,9 @@ def _top_table(result: xr.Dataset, name: str) -> Table:
     queries, tokens = _tokens(result, "query"), _key_tokens(result, int(keys.max()) + 1)
     for row in range(min(values.shape[-2], MOST_ROWS)):
         amounts = np.bincount(keys[..., row, :].ravel(), values[..., row, :].ravel())
-        best = np.argsort(-amounts, kind="stable")[:ranks]
+        best = [int(key) for key in np.argsort(-amounts, kind="stable")[:ranks]]
         total = amounts.sum() or 1.0
-        said = [f"{printable(tokens[key])} {amounts[key] / total:.0%}" for key in best.tolist() if amounts[key] > 0]
+        said = [f"{printable(tokens[key])} {amounts[key] / total:.0%}" for key in best if amounts[key] > 0]
         found.add_row(Text(f"{row + 1:>3}"), Text(printable(queries[row])), Text("  ".join(said)))
     return found
 
@@ -169,19 +172,23 @@ def _key_tokens(result: xr.Dataset, count: int) -> list[str]:
     return _tokens(result, "query")
 
 
-def _layer_table(result: xr.Dataset, names: Sequence[str]) -> Table:
-    """Measures that are no maps: their mean in each layer."""
-    columns: dict[str, NDArray[np.floating[Any]]] = {}
+def _layer_tables(result: xr.Dataset, names: Sequence[str]) -> list[Table | Text]:
+    """Measures that are no maps, by layer: one table of their means, and one for each that comes in several kinds."""
+    plain: dict[str, NDArray[np.floating[Any]]] = {}
+    found: list[Table | Text] = []
     for name in names:
-        array = result[name]
-        kinds = [dim for dim in MEASURES[name].coordinates if dim in array.dims]
-        array = array.mean([dim for dim in array.dims if dim not in {"layer", *kinds}])
-        if not kinds:
-            columns[name] = array.to_numpy()
+        kinds = [dim for dim in MEASURES[name].coordinates if dim in result[name].dims]
+        means = _mean_but(result[name], ("layer", *kinds))
+        if kinds:
+            columns = {str(kind): means.sel({kinds[0]: kind}).to_numpy() for kind in means[kinds[0]].to_numpy()}
+            found.append(_layer_table(result, f"{name} by layer: mean over tokens", columns))
         else:
-            for kind in array[kinds[0]].to_numpy().tolist():
-                columns[f"{name}\n{kind}"] = array.sel({kinds[0]: kind}).to_numpy()
-    found = table("by layer: mean over tokens and heads", ["layer", *columns], left=0)
+            plain[name] = means.to_numpy()
+    return [_layer_table(result, "by layer: mean over tokens and heads", plain), *found] if plain else found
+
+
+def _layer_table(result: xr.Dataset, title: str, columns: dict[str, NDArray[np.floating[Any]]]) -> Table:
+    found = table(title, ["layer", *columns], left=0)
     for position, layer in enumerate(result["layer"].to_numpy().tolist()):
         found.add_row(Text(str(layer)), *(Text(f"{values[position]:.3g}") for values in columns.values()))
     return found
@@ -193,7 +200,9 @@ def _names(result: xr.Dataset) -> list[str]:
 
 
 def _tokens(result: xr.Dataset, side: str) -> list[str]:
-    return [str(token) for token in np.ravel(result[f"{side}_token"].to_numpy())]
+    """The labels of one side, window after window; where all windows read the same, there is one row of labels."""
+    labels = [str(token) for token in np.ravel(result[f"{side}_token"].to_numpy())]
+    return labels * (result.sizes.get("window", 1) if result[f"{side}_token"].ndim == 1 else 1)
 
 
 def _each_window(result: xr.Dataset) -> list[xr.Dataset]:
@@ -211,8 +220,11 @@ def _windows(result: xr.Dataset) -> list[int] | None:
 
 
 def _means(array: xr.DataArray, side: str) -> NDArray[np.floating[Any]]:
-    kept = [dim for dim in ("window", side) if dim in array.dims]
-    return np.ravel(array.mean([dim for dim in array.dims if dim not in kept]).transpose(*kept).to_numpy())
+    return np.ravel(_mean_but(array, ("window", side)).transpose(..., side).to_numpy())
+
+
+def _mean_but(array: xr.DataArray, kept: Sequence[str]) -> xr.DataArray:
+    return array.mean([dim for dim in array.dims if dim not in kept])
 
 
 def _heading(column: str, categories: Sequence[str]) -> str:

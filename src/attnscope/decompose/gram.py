@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-ROWS = 64
+ROWS = 128
 """Query rows per step: the copies made in a step then stay in the processor's cache."""
 
 

@@ -61,7 +61,7 @@ def reconstructed(record: LayerRecord) -> Float[Tensor, "query model"]:
 
 def _gated(record: LayerRecord, gate: Float[Tensor, "head query value"]) -> Float[Tensor, "query model"]:
     """Behind a gate: Σ_h (Σ_j α v_j) ⊙ gate through the projection (the gate is the same for all keys)."""
-    rows = []
+    rows: list[Tensor] = []
     for step in record.row_blocks(_ROWS):
         mixed = (record.attention(step) @ record.value) * gate[:, step]
         rows.append(torch.einsum("hqv,hvm->qm", mixed, record.projection))

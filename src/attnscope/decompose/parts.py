@@ -52,87 +52,71 @@ class Parts:
     def __init__(self, record: LayerRecord, scopes: Collection[ScopeName] = ()) -> None:
         self.record = record
         self._scopes: dict[ScopeName, Scope] = {name: scope(record, name) for name in dict.fromkeys(scopes)}
-        self._sketched = self._sketch = _directions(record)
-        self._fold_keys()
+        self._mixing: dict[ScopeName, Mixing] = {}
+        self._sketch = _directions(record)
+        self._grams: dict[Map, Tensor] = {}
+        if record.gate is None:
+            self._sketched = torch.bmm(record.value, record.projection @ self._sketch)
+            if self._scopes:
+                self._fold()
 
-    def _fold_keys(self) -> None:
-        """The pass over the keys: head lengths, Gram matrices, products with the residual, the sketch."""
+    def _fold(self) -> None:
+        """The pass over the keys: vectors for a few of them at a time, folded at once into what is kept."""
+        record = self.record
+        grams: dict[Map, list[Tensor]] = {part.carry: [] for part in self._scopes.values()}
+        owns: list[Tensor] = []
+        diagonal = None if record.is_cross else record.attention_diagonal.T[:, None]
+        for keys in _steps(record):
+            vectors = torch.bmm(record.value[:, keys], record.projection).transpose(0, 1)
+            if diagonal is not None:
+                owns.append(torch.bmm(diagonal[keys], vectors)[:, 0])
+            for carry, kept in grams.items():
+                kept.append(gram(carry(vectors)))
+        self._grams = {carry: torch.cat(kept) for carry, kept in grams.items()}
+        if owns:
+            self.own_vectors = self._row_scaled(torch.cat(owns))
+
+    def _row_scaled(self, vectors: Float[Tensor, "query model"]) -> Float[Tensor, "query model"]:
+        scale = self.record.row_scale
+        return vectors if scale is None else vectors * scale[:, None]
+
+    @cached_property
+    def sent_norm(self) -> Float[Tensor, "head key"]:
+        """‖f^h(x_j)‖: the diagonal of the Gram matrices, or v W Wᵀ vᵀ where none are needed."""
         record = self.record
         if record.gate is not None:
-            return
-        maps = self._distinct_maps()
-        lengths: list[Tensor] = []
-        sketches: list[Tensor] = []
-        grams: list[list[Tensor]] = [[] for _ in maps]
-        crossings: dict[ScopeName, list[Tensor]] = {name: [] for name in self._with_stream()}
-        for keys, vectors in self._vectors():
-            sketches.append(vectors @ self._sketch)
-            carried = [vectors if carry is unchanged else carry(vectors) for carry in maps]
-            for kept, images in zip(grams, carried, strict=True):
-                kept.append(gram(images))
-            for name, kept in crossings.items():
-                images = carried[maps.index(self._scopes[name].carry)]
-                kept.append(torch.einsum("khm,km->kh", images, self._stream(name)[keys]))
-            lengths.append(length(vectors))
-        self._sent_norm = torch.cat(lengths).T
-        self._sketched = torch.cat(sketches).transpose(0, 1)
-        self._maps, self._grams = maps, [torch.cat(kept) for kept in grams]
-        self._crossings = {name: torch.cat(kept) for name, kept in crossings.items()}
-
-    def _vectors(self) -> Iterator[tuple[slice, Float[Tensor, "keys head model"]]]:
-        """f^h(x_j) for a few keys at a time."""
-        record = self.record
-        size = max(1, _CHUNK // (record.heads * record.projection.shape[-1]))
-        for start in range(0, record.keys, size):
-            keys = slice(start, start + size)
-            yield keys, torch.bmm(record.value[:, keys], record.projection).transpose(0, 1)
-
-    @property
-    def sent_norm(self) -> Float[Tensor, "head key"]:
-        """‖f^h(x_j)‖"""
-        if self.record.gate is not None:
             raise ValueError("behind a gate the vector of a key is another one for each query")
-        return self._sent_norm
+        if unchanged in self._grams:
+            return self._grams[unchanged].diagonal(0, 1, 2).T.clamp_min(0).sqrt()
+        images = torch.bmm(record.value, torch.bmm(record.projection, record.projection.transpose(1, 2)))
+        return (images * record.value).sum(-1).clamp_min(0).sqrt()
 
     def rows(self, rows: slice) -> Rows:
         """Lengths for a block of query rows, in all scopes asked for."""
         weight = self.record.attention(rows)
         if self.record.gate is not None:
             return self._gated_rows(rows, weight)
-        found = dict(zip(self._maps, squared_lengths(weight, self._grams), strict=True))
+        found = dict(zip(self._grams, squared_lengths(weight, list(self._grams.values())), strict=True))
         last_use = {part.carry: name for name, part in self._scopes.items()}
-        lengths: dict[ScopeName, Tensor] = {
-            name: self._length(name, rows, weight, found[part.carry], last_use[part.carry] != name)
-            for name, part in self._scopes.items()
-        }
+        lengths: dict[ScopeName, Tensor] = {}
+        for name, part in self._scopes.items():
+            squared = found[part.carry] if last_use[part.carry] == name else found[part.carry].clone()
+            lengths[name] = self._length(name, rows, squared)
         return Rows(rows, weight, lengths, lambda: self._head_norm(rows, weight))
 
     def _head_norm(self, rows: slice, weight: Float[Tensor, "head rows key"]) -> Float[Tensor, "head rows key"]:
         norm = weight * self.sent_norm[:, None]
         return norm if self.record.row_scale is None else norm * self.record.row_scale[rows, None]
 
-    def _length(
-        self, name: ScopeName, rows: slice, weight: Tensor, squared: Float[Tensor, "rows key"], shared: bool
-    ) -> Float[Tensor, "rows key"]:
+    def _length(self, name: ScopeName, rows: slice, squared: Float[Tensor, "rows key"]) -> Float[Tensor, "rows key"]:
+        """The lengths of a scope's parts from aᵀ G a; a token's own part, which holds the residual, from itself."""
         part = self._scopes[name]
-        squared = squared.clone() if shared else squared
+        lengths = squared.sqrt_()
         if part.carry_scale is not None:
-            squared *= part.carry_scale[rows, None].square()
-        if name in self._crossings:
-            _diagonal(squared, rows).add_(self._own_key(name, rows, weight)).clamp_min_(0)
-        return squared.sqrt_()
-
-    def _own_key(self, name: ScopeName, rows: slice, weight: Tensor) -> Float[Tensor, "rows"]:
-        """What the residual adds to the squared length of a token's own part: 2 p q a·(L f · M r) + q² ‖M r‖²."""
-        part = self._scopes[name]
-        own = weight.diagonal(rows.start, 1, 2).T
-        crossing = 2 * (own * self._crossings[name][rows]).sum(-1)
-        stream = self._stream(name)[rows].square().sum(-1)
-        if part.carry_scale is not None:
-            crossing = crossing * part.carry_scale[rows]
-        if part.stream_scale is not None:
-            crossing, stream = crossing * part.stream_scale[rows], stream * part.stream_scale[rows].square()
-        return crossing + stream
+            lengths *= part.carry_scale[rows, None]
+        if part.stream is not None and not self.record.is_cross:
+            lengths.diagonal(rows.start).copy_(self.mixing(name).own[rows])
+        return lengths
 
     def _gated_rows(self, rows: slice, weight: Float[Tensor, "head rows key"]) -> Rows:
         """Behind a gate no Gram matrix serves two queries: the vectors are built, a few rows at a time."""
@@ -168,8 +152,7 @@ class Parts:
         mixed = record.attention_diagonal[..., None] * record.value
         if record.gate is not None:
             mixed = mixed * record.gate
-        own = mixed.transpose(0, 1).flatten(1) @ record.projection.flatten(0, 1)
-        return own if record.row_scale is None else own * record.row_scale[:, None]
+        return self._row_scaled(mixed.transpose(0, 1).flatten(1) @ record.projection.flatten(0, 1))
 
     @cached_property
     def weight_on_others(self) -> Float[Tensor, "query"]:
@@ -180,19 +163,23 @@ class Parts:
 
     def mixing(self, name: ScopeName) -> Mixing:
         """How much of the output of a scope comes from the token itself, and how much from all others."""
+        if name not in self._mixing:
+            self._mixing[name] = self._mixed(self._scopes.get(name) or scope(self.record, name))
+        return self._mixing[name]
+
+    def _mixed(self, part: Scope) -> Mixing:
         record = self.record
-        part = scope(record, name)
         total = record.projected if record.bias is None else record.projected - record.bias
-        scale = None if part.carry_scale is None else _without(part.carry_scale, record.row_scale)
+        own, others = self._carried(part, self.own_vectors), self._carried(part, total - self.own_vectors)
+        stream = part.own()
+        return Mixing(length(own if stream is None else own + stream), length(others))
 
-        def carried(vectors: Float[Tensor, "query model"]) -> Float[Tensor, "query model"]:
-            images = part.carry(vectors)
-            return images if scale is None else images * scale[:, None]
-
-        own, stream = carried(self.own_vectors), part.own()
-        own = own if stream is None else own + stream
-        others = carried(total - self.own_vectors)
-        return Mixing(length(own), length(others))
+    def _carried(self, part: Scope, vectors: Float[Tensor, "query model"]) -> Float[Tensor, "query model"]:
+        """p_i · L(u_i) of vectors that already carry the row scale."""
+        images = part.carry(vectors)
+        if part.carry_scale is None or part.carry_scale is self.record.row_scale:
+            return images
+        return images * _without(part.carry_scale, self.record.row_scale)[:, None]
 
     def sketched_error(self, rows: Rows) -> Float[Tensor, "rows"]:
         """The length of Law 1's error for each row, measured in a few random directions.
@@ -227,18 +214,15 @@ class Parts:
             block = relative_error(found, record.block.output)
         return LawErrors(worst_row(attention, record.projected), block)
 
-    def _distinct_maps(self) -> list[Map]:
-        return list(dict.fromkeys(part.carry for part in self._scopes.values()))
 
-    def _with_stream(self) -> list[ScopeName]:
-        if self.record.is_cross:
-            return []
-        return [name for name, part in self._scopes.items() if part.stream is not None]
+def _step(record: LayerRecord) -> int:
+    """How many keys are done at a time."""
+    return min(record.keys, max(1, _CHUNK // (record.heads * record.projection.shape[-1])))
 
-    def _stream(self, name: ScopeName) -> Float[Tensor, "query model"]:
-        stream = self._scopes[name].stream
-        assert stream is not None
-        return stream
+
+def _steps(record: LayerRecord) -> Iterator[slice]:
+    for start in range(0, record.keys, _step(record)):
+        yield slice(start, min(start + _step(record), record.keys))
 
 
 def _directions(record: LayerRecord) -> Float[Tensor, "model sketch"]:
@@ -246,11 +230,6 @@ def _directions(record: LayerRecord) -> Float[Tensor, "model sketch"]:
     generator = torch.Generator().manual_seed(width)
     directions = torch.randn(width, _SKETCH, generator=generator) / _SKETCH**0.5
     return directions.to(record.value)
-
-
-def _diagonal(squared: Float[Tensor, "rows key"], rows: slice) -> Float[Tensor, "rows"]:
-    """The entries where the key is the query itself."""
-    return squared.diagonal(rows.start)
 
 
 def _without(scale: Float[Tensor, "query"], row_scale: Float[Tensor, "query"] | None) -> Float[Tensor, "query"]:

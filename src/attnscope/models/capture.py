@@ -46,6 +46,8 @@ class _Attended:
     value: Tensor
     """(batch, key head, key, value)"""
     read: Callable[[int, slice], Tensor]
+    diagonal: Tensor | None = None
+    """(batch, head, query), where the weights themselves were not kept."""
 
 
 class Capture:
@@ -185,8 +187,17 @@ class Capture:
             return output, weights
         recompute = _RowReader(eager, module, query, key, value, args, keywords)
         blocks = [slice(start, start + self._rows) for start in range(0, query.shape[-2], self._rows)]
-        output = torch.cat([recompute.attend(rows)[0] for rows in blocks], 1)
-        self._catch(place, _Attended(output, value, lambda text, rows: recompute.attend(rows)[1][text]))
+        outputs: list[Tensor] = []
+        diagonals: list[Tensor] = []
+        for rows in blocks:
+            output, weights = recompute.attend(rows)
+            if weights is None:
+                raise NotCaptured(f"the attention of {place.module} does not give its weights")
+            outputs.append(output)
+            diagonals.append(weights.diagonal(rows.start, 2, 3).clone())
+        output = torch.cat(outputs, 1)
+        diagonal = torch.cat(diagonals, 2) if query.shape[-2] == key.shape[-2] else None
+        self._catch(place, _Attended(output, value, lambda text, rows: recompute.attend(rows)[1][text], diagonal))
         return output, None
 
     def _count(self, name: str) -> Tap | None:
@@ -244,6 +255,10 @@ class Capture:
             weights = attended.read(text, rows)[..., :keys].to(dtype)
             return weights * _row_factor(weights, value, heads_out[rows]) if site.rescaled else weights
 
+        def diagonal() -> Tensor:
+            assert attended.diagonal is not None
+            return attended.diagonal[text, :, :queries].to(dtype)
+
         return LayerRecord(
             layer=site.layer,
             stack=site.stack,
@@ -254,6 +269,7 @@ class Capture:
             projected=tensor(site.projected),
             block=None if site.step is None else _block(site.step, tensor, device, dtype),
             read_attention=read,
+            read_diagonal=None if attended.diagonal is None or site.rescaled else diagonal,
             gate=gate,
             row_scale=row_scale,
             value_map=site.value_map,

@@ -38,7 +38,7 @@ def encode_text(
             f"a pair was given, but {type(tokenizer).__name__} puts nothing between two texts (no segments and no "
             "separator); join them into one text yourself"
         )
-    encoding = tokenizer(text, pair, return_special_tokens_mask=True, **_offsets(tokenizer))
+    encoding = tokenizer(text, pair, return_special_tokens_mask=True, verbose=False, **_offsets(tokenizer))
     tokens = _tokens(tokenizer, encoding, text, pair)
     check_length(len(tokens), model, tokenizer)
     return Encoded(_tensors(encoding, tokenizer, model), tokens)
@@ -50,7 +50,7 @@ def encode_windows(
     """A text longer than the model's positions as overlapping windows, `stride` tokens apart, with special tokens."""
     tokenizer = _needed(tokenizer)
     _check_text("text", text)
-    whole = tokenizer(text, return_special_tokens_mask=True, **_offsets(tokenizer))
+    whole = tokenizer(text, return_special_tokens_mask=True, verbose=False, **_offsets(tokenizer))
     limit = position_limit(model, tokenizer)
     special = [bool(flag) for flag in whole["special_tokens_mask"]]
     if limit is None or len(special) <= limit:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -68,7 +68,7 @@ class Model:
         device: str | None = None,
         dtype: str | torch.dtype | None = None,
         allow_pickle: bool = False,
-    ) -> Self:
+    ) -> "Model":
         """Load a model from a folder, a GGUF file or the hub, with a PEFT adapter merged in if one is given.
 
         float32 unless `dtype` says otherwise, on CUDA where there is one unless `device` says otherwise. Weights

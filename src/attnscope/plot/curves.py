@@ -38,7 +38,7 @@ def draw_curves(figure: Figure | SubFigure, shares: xr.Dataset) -> list[Axes]:
         values = shares[name].transpose("category", "layer")
         _draw_panel(ax, values.to_numpy(), shares["layer"].to_numpy(), [str(c) for c in shares["category"].values])
         ax.set_title(TITLES.get(name, name), loc="left", pad=10, **style(10.5, palette.INK, fontweight="bold"))
-    axes[0].set_ylabel("share of all", labelpad=6, **style(8, palette.MUTED))
+    axes[0].set_ylabel("share of all", labelpad=6, **style(8.0, palette.MUTED))
     return axes
 
 
@@ -65,24 +65,28 @@ def _draw_panel(
 def _name_ends(ax: Axes, ends: NDArray[np.floating[Any]], last: float, categories: Sequence[str]) -> None:
     for number, (place, category) in enumerate(zip(spread(ends, _APART), categories, strict=True)):
         ax.annotate(
-            f"{lettering.tick_label(category) if len(category) <= lettering.LONGEST else category}  {ends[number]:.0%}",
+            f"{lettering.drawable(category)}  {_percent(float(ends[number]))}",
             (last, float(place)),
             (9, 0),
             textcoords="offset points",
             va="center",
             annotation_clip=False,
-            **style(8, palette.SERIES[number % len(palette.SERIES)], fontweight="bold" if number == 0 else "normal"),
+            **style(8.0, palette.SERIES[number % len(palette.SERIES)], fontweight="bold" if number == 0 else "normal"),
         )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
 
 
 def _frame(ax: Axes, layers: NDArray[np.integer[Any]]) -> None:
     ax.set_ylim(0, 1)
     ax.set_xlim(float(layers[0]) - 0.25, float(layers[-1]) + 0.25)
     step = max(1, len(layers) // 12)
-    ax.set_xticks(layers[::step], [str(layer) for layer in layers[::step]], **style(8, palette.INK))
+    ax.set_xticks(layers[::step], [str(layer) for layer in layers[::step]], **style(8.0, palette.INK))
     ax.yaxis.set_major_formatter(PercentFormatter(1, 0))
     ax.tick_params(length=0, labelsize=8, labelcolor=palette.INK, pad=5, labelfontfamily=lettering.BASE)
-    ax.set_xlabel("layer", labelpad=4, **style(8, palette.MUTED))
+    ax.set_xlabel("layer", labelpad=4, **style(8.0, palette.MUTED))
     ax.grid(visible=True, axis="y", color=palette.RULE, linewidth=0.6)
     ax.set_axisbelow(True)
     for name, side in ax.spines.items():

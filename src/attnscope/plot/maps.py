@@ -97,7 +97,7 @@ def headline(figure: Figure, title: str, subtitle: str) -> None:
     """Title and subtitle at the left, as lines of their own above everything else."""
     room = int(figure.get_figwidth() * 14)
     lines = [lettering.shortened(lettering.drawable(line), room) for line in subtitle.splitlines()]
-    figure.suptitle("\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **_bold(13))
+    figure.suptitle("\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **_bold(13.0))
     top = 1 - 0.38 / figure.get_figheight()
     step = 0.19 / figure.get_figheight()
     for number, line in enumerate(lines):
@@ -115,7 +115,7 @@ def draw_maps(figure: Figure | SubFigure, maps: Maps) -> list[Axes]:
         image = ax.imshow(one.values, cmap=palette.amounts(), norm=scale, aspect="auto", interpolation="nearest")
         ax.set_box_aspect(maps.panel[1] / maps.panel[0])
         ax.set_title(one.title, loc="left", pad=20, **_bold(10.5))
-        ax.annotate(one.note, (0, 1), (0, 7), "axes fraction", "offset points", **style(8, palette.MUTED))
+        ax.annotate(one.note, (0, 1), (0, 7), "axes fraction", "offset points", **style(8.0, palette.MUTED))
         _label_axes(ax, maps, first=number == 0)
         if max(len(maps.keys), len(maps.queries)) <= _SURE:
             _write_numbers(ax, one.values, maps.most)
@@ -128,9 +128,9 @@ def _label_axes(ax: Axes, maps: Maps, *, first: bool) -> None:
     width, height = maps.panel
     _ticks(ax, "x", maps.keys, width)
     _ticks(ax, "y", maps.queries if first else ("",) * len(maps.queries), height)
-    ax.set_xlabel("key: who is looked at", labelpad=6, **style(8, palette.MUTED))
+    ax.set_xlabel("key: who is looked at", labelpad=6, **style(8.0, palette.MUTED))
     if first:
-        ax.set_ylabel("query: who looks", labelpad=6, **style(8, palette.MUTED))
+        ax.set_ylabel("query: who looks", labelpad=6, **style(8.0, palette.MUTED))
     ax.tick_params(length=0, pad=3)
     for side in ax.spines.values():
         side.set(color=palette.RULE, linewidth=0.8)
@@ -159,7 +159,7 @@ def _draw_scale(figure: Figure | SubFigure, image: AxesImage, axes: Sequence[Axe
     )
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8, labelcolor=palette.INK, labelfontfamily=lettering.BASE)
-    bar.ax.set_title(title, loc="left", pad=8, **style(8, palette.MUTED))
+    bar.ax.set_title(title, loc="left", pad=8, **style(8.0, palette.MUTED))
 
 
 def _shares(amounts: xr.DataArray, layer: int, head: int | None) -> NDArray[np.floating[Any]]:

@@ -18,9 +18,7 @@ def with_specials(strings, special):
     return Tokens.plain(strings, special)
 
 
-ROBERTA = with_specials(
-    ["<s>", "Hi", ",", "you", ".", "</s>", "</s>", "!", "</s>"], [1, 0, 0, 0, 0, 1, 1, 0, 1]
-)
+ROBERTA = with_specials(["<s>", "Hi", ",", "you", ".", "</s>", "</s>", "!", "</s>"], [1, 0, 0, 0, 0, 1, 1, 0, 1])
 
 
 def test_an_encoder_is_recognised_by_the_special_tokens_around_it():
@@ -92,9 +90,7 @@ def test_padding_is_in_no_category():
     assert not any(rule(tokens, 0) for rule in (is_first, is_cls, is_sep))
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\n", "hello. cat", "こんにちは世界。", "👩‍👩‍👧", "مرحبا، بالعالم"]
-)
+@pytest.mark.parametrize("text", ["", " ", "\n", "hello. cat", "こんにちは世界。", "👩‍👩‍👧", "مرحبا، بالعالم"])
 @pytest.mark.parametrize("scheme", ["auto", "encoder", "decoder"])
 def test_every_token_is_in_exactly_one(encode, scheme, text):
     tokens = encode(text)

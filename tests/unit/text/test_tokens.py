@@ -166,9 +166,7 @@ class TestFromEncoding:
         assert tokens.word_strings == ("a", "b", "b")
 
     def test_padding_is_special_but_not_real(self):
-        tokens = encoding(
-            ["[CLS]", "a", "[SEP]", "[PAD]"], special=[1, 0, 1, 0], attention_mask=[1, 1, 1, 0], text="a"
-        )
+        tokens = encoding(["[CLS]", "a", "[SEP]", "[PAD]"], special=[1, 0, 1, 0], attention_mask=[1, 1, 1, 0], text="a")
         assert tokens.real == (True, True, True, False)
         assert tokens.special == (True, False, True, True)
         assert tokens.words == (None, 0, None, None)
@@ -203,9 +201,7 @@ class TestFromEncoding:
     def test_lengths_must_agree(self, fields):
         (name,) = fields
         with pytest.raises(InputError, match=f"{name} must have one entry for each of the 2 ids, but has"):
-            Tokens.from_encoding(
-                **{"ids": [1, 2], "raw": ["a", "b"], "special": [0, 0], "text": "a b"} | fields
-            )
+            Tokens.from_encoding(**{"ids": [1, 2], "raw": ["a", "b"], "special": [0, 0], "text": "a b"} | fields)
 
     @pytest.mark.parametrize("fields", [{"pair": "b"}, {"offsets": [(0, 1)]}])
     def test_offsets_need_a_text(self, fields):

@@ -79,9 +79,7 @@ def test_agrees_with_the_sum_by_hand(data, words, how, axis):
     shape = [2, 3, 2]
     shape[axis] = len(words)
     array = data.draw(arrays.arrays(np.float64, tuple(shape), elements=VALUES))
-    np.testing.assert_allclose(
-        to_words(array, axis, words, how), by_hand(array, axis, words, how), atol=1e-12
-    )
+    np.testing.assert_allclose(to_words(array, axis, words, how), by_hand(array, axis, words, how), atol=1e-12)
 
 
 def test_queries_and_keys_are_the_same_text_unless_told():
@@ -110,9 +108,7 @@ def test_no_tokens_at_all():
 
 
 def test_wrong_input_is_named():
-    with pytest.raises(
-        InputError, match="axis 1 of an array of shape \\(2, 3\\) must have one entry per token, so 2"
-    ):
+    with pytest.raises(InputError, match="axis 1 of an array of shape \\(2, 3\\) must have one entry per token, so 2"):
         to_words(np.zeros((2, 3)), 1, (0, 1))
     with pytest.raises(InputError, match="axis 2 is not one of the 2 axes"):
         to_words(np.zeros((2, 3)), 2, (0, 1))

@@ -1,0 +1,307 @@
+"""Loading: what can be wrong with a model's files, each said in one sentence."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+
+import attnscope as ats
+from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
+from tests import zoo
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return zoo.save(zoo.build("bert"), tmp_path_factory.mktemp("models") / "bert")
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change_weights(folder: Path, change: Any) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+def refusal(kind: type[AttnscopeError], *args: Any, **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        ats.Model.from_pretrained(*args, **options)
+    sentence = str(caught.value)
+    assert sentence.strip()
+    assert "\n" not in sentence
+    assert "Traceback" not in sentence
+    assert len(sentence) < 500
+    return sentence
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "bart", "vit"])
+def test_what_was_saved_comes_back(name: str, tmp_path: Path) -> None:
+    hf_model = zoo.build(name)
+    model = ats.Model.from_pretrained(zoo.save(hf_model, tmp_path / name), device="cpu")
+    assert model.hf_model.dtype == torch.float32
+    assert not model.hf_model.training
+    assert (model.tokenizer is None) == (zoo.SPECS[name].tokenizer is None)
+    before = hf_model.state_dict()
+    assert all(torch.equal(before[key], value) for key, value in model.hf_model.state_dict().items())
+    model.verify()
+
+
+def test_a_task_head_comes_along(tmp_path: Path) -> None:
+    hf_model = zoo.build_head("bert", "AutoModelForSequenceClassification")
+    model = ats.Model.from_pretrained(zoo.save(hf_model, tmp_path / "head"))
+    assert type(model.hf_model) is type(hf_model)
+    assert ats.analyze(model, "the cat sat").attrs["architecture"] == "BertForSequenceClassification"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
+def test_dtype_by_name_and_by_value(saved: Path, dtype: Any) -> None:
+    assert ats.Model.from_pretrained(saved, dtype=dtype).hf_model.dtype == torch.bfloat16
+
+
+def test_missing_path(tmp_path: Path) -> None:
+    assert str(tmp_path / "nowhere") in refusal(InputError, tmp_path / "nowhere")
+
+
+def test_a_name_that_is_neither_folder_nor_on_the_hub() -> None:
+    assert "no-such-user/no-such-model" in refusal(InputError, "no-such-user/no-such-model")
+
+
+def test_folder_without_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    assert "config.json" in refusal(InputError, folder)
+
+
+def test_folder_with_a_broken_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{not json")
+    assert str(folder) in refusal(InputError, folder)
+
+
+def test_folder_without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    assert "no weights" in refusal(InputError, folder)
+
+
+def test_a_file_in_place_of_a_folder(folder: Path) -> None:
+    assert "is a file" in refusal(InputError, folder / "config.json")
+
+
+def test_pickled_weights_only_if_allowed(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    torch.save(weights, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert "allow_pickle=True" in refusal(InputError, folder)
+    model = ats.Model.from_pretrained(folder, allow_pickle=True)
+    assert all(torch.equal(value, weights[key]) for key, value in model.hf_model.state_dict().items() if key in weights)
+
+
+def test_safetensors_are_taken_even_where_pickles_are_allowed(folder: Path) -> None:
+    (folder / "pytorch_model.bin").write_bytes(b"no pickle at all")
+    ats.Model.from_pretrained(folder, allow_pickle=True).verify()
+
+
+def test_unknown_architecture(folder: Path) -> None:
+    change_config(folder, model_type="perceptron9000", architectures=["Perceptron9000"])
+    assert "perceptron9000" in refusal(AttnscopeError, folder)
+
+
+def test_code_that_comes_with_a_model_is_never_run(folder: Path) -> None:
+    (folder / "trap.py").write_text("raise SystemExit('ran foreign code')")
+    change_config(folder, model_type="trap", auto_map={"AutoConfig": "trap.TrapConfig", "AutoModel": "trap.TrapModel"})
+    assert "its own code" in refusal(AttnscopeError, folder)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers(folder: Path, bad: float) -> None:
+    name = "encoder.layer.1.attention.self.value.weight"
+
+    def spoil(weights: dict[str, torch.Tensor]) -> None:
+        weights[name][3, 2] = bad
+
+    change_weights(folder, spoil)
+    assert name in refusal(InputError, folder)
+
+
+def test_missing_weights(folder: Path) -> None:
+    name = "encoder.layer.1.attention.output.dense.bias"
+    change_weights(folder, lambda weights: weights.pop(name))
+    sentence = refusal(InputError, folder)
+    assert name in sentence
+    assert "random" in sentence
+
+
+def test_weights_of_another_shape(folder: Path) -> None:
+    change_config(folder, intermediate_size=40)
+    assert str(folder) in refusal(InputError, folder)
+
+
+def test_a_cut_off_file(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:5000])
+    assert str(folder) in refusal(InputError, folder)
+
+
+@pytest.mark.parametrize("dtype", ["float31", "int8", ""])
+def test_unknown_dtype(saved: Path, dtype: str) -> None:
+    assert "float32" in refusal(InputError, saved, dtype=dtype)
+
+
+@pytest.mark.parametrize("device", ["abacus", "cuda:x", ""])
+def test_unknown_device(saved: Path, device: str) -> None:
+    assert "cpu" in refusal(InputError, saved, device=device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_a_device_that_is_not_here(saved: Path) -> None:
+    assert "cpu" in refusal(InputError, saved, device="cuda")
+
+
+def test_a_missing_gguf_file(tmp_path: Path) -> None:
+    assert "model.gguf" in refusal(InputError, tmp_path / "model.gguf")
+
+
+# --- adapters ---------------------------------------------------------------------------------------------
+
+
+def adapter_of(name: str, folder: Path, **options: Any) -> tuple[Path, torch.nn.Module]:
+    base = zoo.build(name)
+    wrapped = get_peft_model(base, LoraConfig(r=2, target_modules=["query", "value"], **options))
+    with torch.no_grad():
+        for key, parameter in wrapped.named_parameters():
+            if "lora_B" in key:
+                parameter.normal_(generator=torch.Generator().manual_seed(1))
+    wrapped.save_pretrained(folder)
+    return folder, wrapped.merge_and_unload()
+
+
+def test_an_adapter_is_merged(saved: Path, tmp_path: Path) -> None:
+    adapter, merged = adapter_of("bert", tmp_path / "adapter")
+    model = ats.Model.from_pretrained(saved, adapter=adapter)
+    found, expected = model.hf_model.state_dict(), merged.state_dict()
+    assert all(torch.allclose(found[key], expected[key], atol=1e-6) for key in expected)
+    model.verify()
+
+
+def test_an_adapter_of_another_base(tmp_path: Path, saved: Path) -> None:
+    other = zoo.build("electra")
+    wrapped = get_peft_model(other, LoraConfig(r=2, target_modules=["embeddings_project"]))
+    wrapped.save_pretrained(tmp_path / "adapter")
+    assert "adapter" in refusal(InputError, saved, adapter=tmp_path / "adapter")
+
+
+def test_an_adapter_for_a_wider_base(tmp_path: Path, saved: Path) -> None:
+    adapter, _ = adapter_of("bert", tmp_path / "adapter")
+    weights = load_file(adapter / "adapter_model.safetensors")
+    wide = {key: torch.cat([value, value], -1) if "lora_A" in key else value for key, value in weights.items()}
+    save_file(wide, adapter / "adapter_model.safetensors", metadata={"format": "pt"})
+    assert "does not fit" in refusal(InputError, saved, adapter=adapter)
+
+
+@pytest.mark.parametrize("missing", ["adapter_config.json", "adapter_model.safetensors"])
+def test_an_incomplete_adapter(saved: Path, tmp_path: Path, missing: str) -> None:
+    adapter, _ = adapter_of("bert", tmp_path / "adapter")
+    (adapter / missing).unlink()
+    assert missing in refusal(InputError, saved, adapter=adapter)
+
+
+def test_no_adapter_at_all(saved: Path, tmp_path: Path) -> None:
+    assert str(tmp_path / "none") in refusal(InputError, saved, adapter=tmp_path / "none")
+
+
+# --- texts ------------------------------------------------------------------------------------------------
+
+
+def refused(model: ats.Model, *args: Any, **options: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        ats.analyze(model, *args, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_an_empty_text(bert: ats.Model, text: str) -> None:
+    assert "the text is empty" in refused(bert, text)
+    assert "the pair is empty" in refused(bert, "a", text)
+
+
+def test_a_text_over_the_limit_offers_windows(bert: ats.Model) -> None:
+    sentence = refused(bert, "cat " * 100)
+    assert "102 tokens" in sentence
+    assert "64" in sentence
+    assert "stride=" in sentence
+    stride = int(sentence.split("stride=")[1].split()[0])
+    result = ats.analyze(bert, "cat " * 100, stride=stride)
+    assert result.sizes["window"] >= 2
+
+
+def test_a_pair_for_a_model_that_keeps_two_texts_apart_by_nothing() -> None:
+    gpt = ats.Model(zoo.build("llama"), zoo.tokenizer("gpt"))
+    assert "pair" in refused(gpt, "a", "b")
+
+
+def test_a_text_for_a_model_without_tokenizer() -> None:
+    assert "tokenizer" in refused(ats.Model(zoo.build("bert")), "a text")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"measures": "wieght"}, "did you mean 'weight'"),
+        ({"measures": []}, "no measure"),
+        ({"layers": [3]}, "no attention layer 3"),
+        ({"layers": [0]}, "no attention layer 0"),
+        ({"layers": []}, "no layer"),
+        ({"heads": [5]}, "no head 5"),
+        ({"heads": [0]}, "no head 0"),
+        ({"stack": "decoder"}, "unknown stack"),
+        ({"reduce": "topk", "unit": "word"}, "topk"),
+        ({"reduce": "topk", "top": 0}, "top"),
+        ({"stride": 0}, "stride"),
+        ({"stride": 4, "pair": "b"}, "pair"),
+    ],
+)
+def test_a_request_that_cannot_be(bert: ats.Model, options: dict[str, Any], named: str) -> None:
+    pair = options.pop("pair", None)
+    text = "the cat sat " * 40 if "stride" in options else "the cat"
+    assert named in refused(bert, text, pair, **options)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "named"),
+    [
+        ({"input_ids": torch.ones(2, 3, dtype=torch.long)}, "2 sequences"),
+        (
+            {"input_ids": torch.ones(1, 3, dtype=torch.long), "attention_mask": torch.tensor([[0, 1, 1]])},
+            "pads on the left",
+        ),
+    ],
+)
+def test_tensors_that_cannot_be(bert: ats.Model, inputs: dict[str, torch.Tensor], named: str) -> None:
+    assert named in refused(bert, inputs)
+
+
+def test_not_a_model() -> None:
+    with pytest.raises(InputError, match="Transformers or PEFT model, not Linear"):
+        ats.Model(torch.nn.Linear(2, 2))  # pyright: ignore
+
+
+def test_a_model_without_softmax_attention() -> None:
+    from transformers import MambaConfig, MambaModel
+
+    config = MambaConfig(vocab_size=50, hidden_size=16, state_size=4, num_hidden_layers=2)
+    with pytest.raises(UnsupportedModel, match="no softmax attention"):
+        ats.Model(MambaModel(config).eval()).verify()
