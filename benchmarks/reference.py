@@ -54,12 +54,12 @@ class Layer:
     alpha: Tensor  # head query key
     value: Tensor  # head key value
     W_O: Tensor  # head value model
-    b_O: Tensor | None
+    b_O: Tensor | None  # noqa: N815 (the papers' letters)
     residual: Tensor  # query model
     attention_output: Tensor  # query model
     block_output: Tensor  # query model
     W_V: Tensor | None = None  # input head value
-    b_V: Tensor | None = None  # head value
+    b_V: Tensor | None = None  # noqa: N815 (head value)
     norm: Norm | None = None
     place: Place = "none"
     scale: float = 1.0

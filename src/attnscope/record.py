@@ -4,7 +4,7 @@ Shapes follow the axis glossary (`axes.py`); there is no batch axis. A record is
 `decompose/` or `measures/` looks at a module or a configuration.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -60,13 +60,8 @@ class Block:
 class ValueMap:
     """The affine map from an attention's input to its value vectors, as (input, head · value) and bias."""
 
-    parameters: tuple[Tensor, ...]
+    parameters: Callable[[], Iterable[Tensor]] = field(repr=False)
     read: Callable[[], tuple[Tensor, Tensor | None]] = field(repr=False)
-
-    @property
-    def versions(self) -> tuple[int, ...]:
-        """Numbers that change when a parameter is changed in place."""
-        return tuple(tensor._version for tensor in self.parameters)  # noqa: SLF001 - torch offers it no other way
 
 
 @dataclass(frozen=True)

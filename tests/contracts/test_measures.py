@@ -36,10 +36,14 @@ def test_has_its_dims_and_only_lengths(model: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
-def test_asked_alone_gives_what_it_gives_among_all(name: str) -> None:
-    model, inputs = zoo_model("gemma2"), zoo.inputs("gemma2")
-    together = ats.analyze(model, inputs, measures=list(MEASURES))[name]
-    np.testing.assert_allclose(ats.analyze(model, inputs, measures=name)[name], together, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("model", ["bert", "gemma2", "qwen3-next"])
+def test_asked_alone_gives_what_it_gives_among_all(model: str, name: str) -> None:
+    if (model, name) == ("qwen3-next", "value_norm"):
+        return  # a gate: there is none
+    among = [other for other in MEASURES if (model, other) != ("qwen3-next", "value_norm")]
+    together = ats.analyze(zoo_model(model), zoo.inputs(model), measures=among)[name]
+    alone = ats.analyze(zoo_model(model), zoo.inputs(model), measures=name)[name]
+    np.testing.assert_allclose(alone, together, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", ["bert", "llama", "gemma2"])

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch
 import attnscope as ats
 from attnscope.decompose.laws import check
 from attnscope.errors import UnsupportedModel
+from attnscope.models.norms import NormSource
 from attnscope.record import Block, LayerRecord, Norm
 from tests import zoo
 from tests.conftest import zoo_model
@@ -131,9 +133,12 @@ def test_a_misunderstood_norm_is_refused_by_verify(monkeypatch: pytest.MonkeyPat
     from attnscope.models import structure
 
     understand = structure.understand
-    monkeypatch.setattr(
-        structure, "understand", lambda *args: dataclasses.replace(understand(*args), eps=understand(*args).eps + 1e-2)
-    )
+
+    def misunderstand(*args: Any) -> NormSource:
+        source = understand(*args)
+        return dataclasses.replace(source, norm=dataclasses.replace(source.norm, eps=source.norm.eps + 1e-2))
+
+    monkeypatch.setattr(structure, "understand", misunderstand)
     model = ats.Model(zoo.build("bert"), name="tiny")
     with pytest.raises(UnsupportedModel, match="tiny is not supported: Law 2 fails in self layer 1"):
         model.verify()

@@ -139,6 +139,7 @@ class Parts:
                     vectors = vectors * _without(part.carry_scale, record.row_scale)[query]
                 own = part.own()
                 if own is not None and not record.is_cross:
+                    vectors = vectors.clone()  # without a map they are `total` itself, which the next scope needs
                     vectors[query] += own[query]
                 lengths[name][index] = length(vectors)
         return Rows(rows, weight, lengths, lambda: head_norm)

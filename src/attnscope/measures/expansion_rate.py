@@ -10,7 +10,7 @@ from attnscope.decompose.parts import Parts
 from attnscope.measures.registry import KOBAYASHI_2021, measure
 from attnscope.record import LayerRecord, ValueMap
 
-_known: WeakKeyDictionary[ValueMap, tuple[tuple[int, ...], Tensor]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[ValueMap, tuple[tuple[float, ...], Tensor]] = WeakKeyDictionary()
 """The rate belongs to the weights, and costs more than a layer's pass: it is computed once for each layer."""
 
 
@@ -20,11 +20,17 @@ def expansion_rate(parts: Parts) -> Float[Tensor, ""]:
     record = parts.record
     if record.value_map is None:
         return torch.tensor(float("nan"))
-    versions = record.value_map.versions
+    marks = _marks(record, record.value_map)
     known = _known.get(record.value_map)
-    if known is None or known[0] != versions:
-        known = _known[record.value_map] = (versions, _rate(record, record.value_map))
+    if known is None or known[0] != marks:
+        known = _known[record.value_map] = (marks, _rate(record, record.value_map))
     return known[1]
+
+
+def _marks(record: LayerRecord, values: ValueMap) -> tuple[float, ...]:
+    """Sums over the weights, which tell whether they are still those the rate was computed from."""
+    tensors = [*values.parameters(), record.projection, *([] if record.bias is None else [record.bias])]
+    return tuple(float(tensor.sum()) for tensor in tensors)
 
 
 def _rate(record: LayerRecord, values: ValueMap) -> Float[Tensor, ""]:

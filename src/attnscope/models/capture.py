@@ -8,7 +8,7 @@ last wanted layer is done the pass is stopped: a vocabulary projection nobody as
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
-from attnscope.models.dispatch import listening
+from attnscope.models.dispatch import call, listening
 from attnscope.models.structure import PRODUCTS, Site, Step, Summand
 from attnscope.models.trace import ATTENTION, Tap, base_name, look_up
-from attnscope.record import Block, LayerRecord, Norm
+from attnscope.record import Block, LayerRecord
 
 Visitor = Callable[[int, LayerRecord], None]
 """Called with the number of the text in the batch and the record of one of its layers."""
@@ -87,7 +87,7 @@ class Capture:
         """Run the model; its output, or None where the pass was stopped after the last wanted layer."""
         with torch.no_grad(), self._hooks(), listening(self._model, self._attend), self._products():
             try:
-                return self._model(**inputs)
+                return call(self._model, inputs)
             except _Finished:
                 return None
 
@@ -150,9 +150,10 @@ class Capture:
 
     def _finish(self, site: Site) -> None:
         for text, (queries, keys) in enumerate(self._lengths):
-            record = self._record(site, text, queries, keys)
             try:
-                self._visit(text, record)
+                self._visit(text, self._record(site, text, queries, keys))
+            except NotCaptured:
+                raise
             except Exception as error:
                 raise VisitorFailed from error
         del self._missing[site.source]
@@ -236,15 +237,15 @@ class Capture:
             raise NotCaptured(f"{site.heads} heads can't share {value.shape[0]} values in {site.module}")
         value = value.to(_working(value)).repeat_interleave(site.heads // value.shape[0], 0)
         dtype, device = value.dtype, value.device
-        weight = site.projection.weight.to(device, dtype)
-        bias = None if site.projection.bias is None else site.projection.bias.to(device, dtype)
+        weight, bias = site.projection.read()
+        weight, bias = weight.to(device, dtype), None if bias is None else bias.to(device, dtype)
         heads_out = attended.output[text, :queries].to(dtype)
         gate = row_scale = None
         if site.gated:
             before = tensor(site.before).reshape(heads_out.shape)
             gate = torch.nan_to_num(before / heads_out, nan=0.0, posinf=0.0, neginf=0.0).transpose(0, 1)
         if site.inner is not None:
-            inner = _moved(site.inner, device, dtype)
+            inner = site.inner.read(device, dtype)
             row_scale = 1 / inner.spread(heads_out.flatten(1))[:, 0]
             bias = inner.bias @ weight + (0 if bias is None else bias)
             weight = weight * inner.weight[:, None]
@@ -288,14 +289,10 @@ def _block(step: Step, tensor: Callable[[Tap], Tensor], device: torch.device, dt
         residual=residual,
         output=tensor(step.output),
         scale=None if step.scale is None else step.scale.to(device, dtype),
-        branch=None if step.branch is None else _moved(step.branch, device, dtype),
-        post=None if step.post is None else _moved(step.post, device, dtype),
+        branch=None if step.branch is None else step.branch.read(device, dtype),
+        post=None if step.post is None else step.post.read(device, dtype),
         extra=sum(extras[1:], extras[0]) if extras else None,
     )
-
-
-def _moved(norm: Norm, device: torch.device, dtype: torch.dtype) -> Norm:
-    return replace(norm, weight=norm.weight.to(device, dtype), bias=norm.bias.to(device, dtype))
 
 
 def _working(tensor: Tensor) -> torch.dtype:

@@ -9,7 +9,7 @@ listening it is plain eager attention.
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -47,6 +47,12 @@ def eager_attention(module: nn.Module) -> Attend:
             if "eager_attention_forward" in scope:
                 return scope["eager_attention_forward"]
     raise LookupError(f"{type(module).__name__} dispatches its attention but has no eager_attention_forward beside it")
+
+
+def call(model: PreTrainedModel, inputs: Mapping[str, Any]) -> Any:
+    """One forward pass without a cache: keys and values of earlier calls are no part of any question here."""
+    caches = "use_cache" in inspect.signature(model.forward).parameters
+    return model(**inputs, **({"use_cache": False} if caches and "use_cache" not in inputs else {}))
 
 
 @contextlib.contextmanager

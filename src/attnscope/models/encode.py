@@ -246,6 +246,8 @@ def _named_ids(tokenizer: PreTrainedTokenizerBase | None, ids: Tensor | None, ma
     if ids is None:
         return None
     numbers = ids[0].tolist()
+    if mask is not None and mask.ndim == 2:
+        numbers = numbers[: int(mask[0].sum())]
     if tokenizer is None:
         return Tokens.plain([str(number) for number in numbers])
     special = set(tokenizer.all_special_ids)
@@ -253,5 +255,4 @@ def _named_ids(tokenizer: PreTrainedTokenizerBase | None, ids: Tensor | None, ma
         ids=numbers,
         raw=tokenizer.convert_ids_to_tokens(numbers),
         special=[number in special for number in numbers],
-        attention_mask=None if mask is None or mask.ndim != 2 else mask[0].tolist(),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -13,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from attnscope.decompose.laws import check
 from attnscope.errors import InputError, UnsupportedModel, one_of
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
-from attnscope.models.dispatch import listening
+from attnscope.models.dispatch import call, listening
 from attnscope.models.encode import (
     Encoded,
     collate,
@@ -31,6 +32,10 @@ from attnscope.record import LayerRecord
 
 Visitor = Callable[[int, LayerRecord], None]
 _EVERYTHING = 1 << 60
+_FROM_MODELS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, NotImplementedError)
+"""What models raise when they are given something they can't read."""
+_locks: WeakKeyDictionary[PreTrainedModel, threading.RLock] = WeakKeyDictionary()
+"""One for each model, however often it is wrapped: hooks of two passes must not meet in it."""
 
 
 class Model:
@@ -42,22 +47,23 @@ class Model:
 
     def __init__(
         self,
-        hf_model: PreTrainedModel,
+        hf_model: Any,
         tokenizer: PreTrainedTokenizerBase | None = None,
         *,
         processor: Any = None,
         name: str | None = None,
         example: Mapping[str, Any] | None = None,
     ) -> None:
-        """`example` are inputs for the trial pass, for models whose inputs can't be made up."""
-        if not isinstance(hf_model, PreTrainedModel):
-            hf_model = _inner_model(hf_model)
-        self.hf_model = hf_model
+        """`hf_model` is a Transformers model, or a PEFT model around one.
+
+        `example` are inputs for the trial pass, for models whose inputs can't be made up.
+        """
+        self.hf_model: PreTrainedModel = hf_model if isinstance(hf_model, PreTrainedModel) else _inner_model(hf_model)
         self.tokenizer = tokenizer
         self.processor = processor
-        self.name = name or hf_model.config.name_or_path or type(hf_model).__name__
+        self.name = name or self.hf_model.config.name_or_path or type(self.hf_model).__name__
         self._example = example
-        self._lock = threading.RLock()
+        self._lock = _locks.setdefault(self.hf_model, threading.RLock())
 
     @classmethod
     def from_pretrained(
@@ -89,15 +95,8 @@ class Model:
             tracer = Tracer(self.hf_model)
             try:
                 with torch.no_grad(), tracer.watching(), listening(self.hf_model, tracer.attend):
-                    self.hf_model(**self._trial())
-            except (
-                RuntimeError,
-                ValueError,
-                TypeError,
-                LookupError,
-                AttributeError,
-                NotImplementedError,
-            ) as error:
+                    call(self.hf_model, self._trial())
+            except _FROM_MODELS as error:
                 raise UnsupportedModel(self.name, f"a small trial pass failed: {_first_line(error)}") from error
             structure = discover(self.hf_model, tracer.trace, is_encoder_decoder(self.hf_model))
         if not structure.sites:
@@ -187,10 +186,10 @@ class Model:
                 raise UnsupportedModel(self.name, str(error)) from error
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise InputError(_out_of_memory(self)) from error
-            except RuntimeError as error:
+            except _FROM_MODELS as error:
                 if "not enough memory" in str(error) or "can't allocate memory" in str(error):
                     raise InputError(_out_of_memory(self)) from error
-                raise
+                raise InputError(f"{self.name} can't be run on this input: {_first_line(error)}") from error
         if capture.missed:
             names = ", ".join(site.module for site in capture.missed[:3])
             raise UnsupportedModel(self.name, f"with this input the pass did not go through {names}")

@@ -10,14 +10,15 @@ a reason, never in a number; the plan is believed only after Laws 1 and 2 have b
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from attnscope.models.norms import NotANorm, understand
+from attnscope.models.norms import NormSource, NotANorm, understand
 from attnscope.models.trace import ATTENTION, NORM, ModuleCall, Operation, Tap, Trace, Value
-from attnscope.record import Norm, ValueMap
+from attnscope.record import ValueMap
 
 _LAYOUT = frozenset(
     [
@@ -58,6 +59,9 @@ _LAYOUT = frozenset(
 )
 """Operations that move numbers about or change their type. (Clamping guards half precision against overflow.)"""
 
+_EXPANDING = frozenset({"expand", "broadcast_to", "repeat_interleave"})
+"""Operations that give one value to several heads."""
+
 _UNCHANGED = frozenset(
     [
         "contiguous",
@@ -84,11 +88,19 @@ class NotFollowed(Exception):
 
 @dataclass(frozen=True)
 class Projection:
-    """The linear map that mixes the heads' outputs: rows grouped by head, and the bias added after it."""
+    """A linear map of the model, with its rows as the vectors it multiplies: x W + b."""
 
-    weight: Tensor
-    """(head · value, model), as stored; not copied."""
-    bias: Tensor | None
+    module: Any
+    measured: tuple[Tensor, Tensor] | None
+    """W and b of a module that does not simply store them (adapters, quantised weights), as it answered."""
+
+    def read(self) -> tuple[Tensor, Tensor | None]:
+        """W and b as they are now; not copied where they are stored."""
+        if self.measured is not None:
+            return self.measured
+        weight, bias = self.module.weight.detach(), self.module.bias
+        weight = weight if isinstance(self.module, Conv1D) else weight.T
+        return weight, None if bias is None else bias.detach()
 
 
 @dataclass(frozen=True)
@@ -98,8 +110,8 @@ class Step:
     residual: "Summand"
     output: Tap
     scale: Tensor | None
-    branch: Norm | None
-    post: Norm | None
+    branch: NormSource | None
+    post: NormSource | None
     extras: "tuple[Summand, ...]"
     constant: Tensor | None
     """A bias that is added apart from the projection's own."""
@@ -132,7 +144,7 @@ class Site:
     rescaled: bool
     """The attention multiplies its sums by a number for each query and head (a sink, applied afterwards)."""
     gated: bool
-    inner: Norm | None
+    inner: NormSource | None
     step: Step | None
     step_reason: str | None
     value_map: ValueMap | None
@@ -298,12 +310,12 @@ class _Follower:
         for call in trace.calls:
             if len(call.inputs) == 1 and len(call.outputs) == 1:
                 self._by_input[id(call.inputs[0])].append(call)
-        self._linear_into = {
+        self._made_by = {
             id(call.outputs[0]): call
             for call in reversed(trace.calls)
             if len(call.inputs) == 1 and len(call.outputs) == 1 and call.inputs[0] is not call.outputs[0]
         }
-        self._norms: dict[str, Norm] = {}
+        self._norms: dict[str, NormSource] = {}
 
     def site(self, attention: _Attention) -> Site:
         if attention.batch != 1:
@@ -336,7 +348,7 @@ class _Follower:
             copies=frozenset(copies),
         )
 
-    def _to_projection(self, attention: _Attention) -> tuple[Value, bool, Norm | None, ModuleCall, Projection]:
+    def _to_projection(self, attention: _Attention) -> tuple[Value, bool, NormSource | None, ModuleCall, Projection]:
         """Head space: from the attention's output to the linear map that mixes the heads."""
         value, gated, inner = attention.output, False, None
         while True:
@@ -433,19 +445,28 @@ class _Follower:
         """The linear layer the values come from, if only layout changes lie between."""
         path: list[Operation] = []
         value = attention.value
-        while value.producer is not None and value.producer.name in _LAYOUT | {"expand", "repeat_interleave"}:
+        while (source := self._linear_source(value)) is None:
+            if value.producer is None or value.producer.name not in _LAYOUT | _EXPANDING:
+                return None
             path.append(value.producer)
             value = value.producer.inputs[0]
-        source = self._linear_into.get(id(value))
-        if source is None or not any(tap.module == attention.module for tap in source.inputs[0].taps):
+        if not any(tap.module == attention.module for tap in source.inputs[0].taps):
             return None
         module = self._model.get_submodule(source.module)
         columns = _columns(path, value, attention)
-        if columns is None or _projection(module, source.inputs[0].tensor.shape[-1]) is None:
+        if columns is None:
             return None
-        return ValueMap(tuple(module.parameters()), lambda: _value_rows(module, source, columns))
+        return ValueMap(module.parameters, lambda: _value_rows(module, source, columns))
 
-    def _norm(self, operation: Operation) -> Norm:
+    def _linear_source(self, value: Value) -> ModuleCall | None:
+        """The call of a linear layer that made a value."""
+        call = self._made_by.get(id(value))
+        if call is None:
+            return None
+        width = call.inputs[0].tensor.shape[-1]
+        return None if _projection(self._model.get_submodule(call.module), width) is None else call
+
+    def _norm(self, operation: Operation) -> NormSource:
         name = self._name_of(operation.keywords["module"])
         if name not in self._norms:
             try:
@@ -524,8 +545,8 @@ class _Walk:
     container: str
     residual: Summand | None = None
     scale: Tensor | None = None
-    branch: Norm | None = None
-    post: Norm | None = None
+    branch: NormSource | None = None
+    post: NormSource | None = None
     constant: Tensor | None = None
     extras: list[Summand] = field(default_factory=list)
     copies: set[Tap] = field(default_factory=set)
@@ -597,7 +618,8 @@ def _leads(value: Value, path: list[Operation], end: Value) -> bool:
 def _value_rows(module: nn.Module, source: ModuleCall, columns: Tensor) -> tuple[Tensor, Tensor | None]:
     found = _projection(module, source.inputs[0].tensor.shape[-1])
     assert found is not None
-    return found.weight[:, columns], None if found.bias is None else found.bias[columns]
+    weight, bias = found.read()
+    return weight[:, columns], None if bias is None else bias[columns]
 
 
 def _makes_something(operation: Operation) -> bool:
@@ -618,9 +640,8 @@ def _other(operation: Operation, value: Value) -> Value | None:
     return others[0] if len(others) == 1 else None
 
 
-def _rescaled(norm: Norm, factor: Tensor) -> Norm:
-    factor = factor.to(norm.weight.device)
-    return replace(norm, weight=norm.weight * factor, bias=norm.bias * factor)
+def _rescaled(norm: NormSource, factor: Tensor) -> NormSource:
+    return replace(norm, factor=factor if norm.factor is None else norm.factor * factor)
 
 
 def _ancestors(value: Value) -> set[int]:
@@ -639,10 +660,8 @@ def _ancestors(value: Value) -> set[int]:
 
 def _projection(module: nn.Module, width: int) -> Projection | None:
     """The linear map a module applies, or None if it is not one (dropout, a norm, something with more steps)."""
-    if type(module) is nn.Linear:
-        return Projection(module.weight.detach().T, None if module.bias is None else module.bias.detach())
-    if type(module) is Conv1D:
-        return Projection(module.weight.detach(), module.bias.detach())
+    if type(module) in {nn.Linear, Conv1D}:
+        return Projection(module, None)
     if not any(True for _ in module.parameters()) and not any(True for _ in module.buffers()):
         return None
     return _measured_projection(module, width)
@@ -668,7 +687,7 @@ def _measured_projection(module: nn.Module, width: int) -> Projection | None:
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-8}.get(dtype, 5e-2)
     if not torch.allclose(answer.float(), linear, rtol=tolerance, atol=tolerance * float(answer.abs().max())):
         return None
-    return Projection(rows[0], bias[0, 0])
+    return Projection(module, (rows[0], bias[0, 0]))
 
 
 def _numbers(module: str) -> list[int]:

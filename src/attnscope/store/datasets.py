@@ -38,11 +38,12 @@ def load(path: str | Path) -> xr.Dataset:
         raise InputError(f"{source} has an unknown ending; results are {' or '.join(FORMATS)}")
     if not source.exists():
         raise InputError(f"there is no result at {source}")
-    if source.suffix == ".zarr":
-        with xr.open_zarr(source) as found:
-            return found.load()
-    with xr.open_dataset(source, engine="h5netcdf") as found:
-        return found.load()
+    try:
+        opened = xr.open_zarr(source) if source.suffix == ".zarr" else xr.open_dataset(source, engine="h5netcdf")
+        with opened as found:
+            return found.load().drop_encoding()
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{source} is no {FORMATS[source.suffix]} result that can be read") from error
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

@@ -296,7 +296,7 @@ def test_tensors_that_cannot_be(bert: ats.Model, inputs: dict[str, torch.Tensor]
 
 def test_not_a_model() -> None:
     with pytest.raises(InputError, match="Transformers or PEFT model, not Linear"):
-        ats.Model(torch.nn.Linear(2, 2))  # pyright: ignore
+        ats.Model(torch.nn.Linear(2, 2))
 
 
 def test_a_model_without_softmax_attention() -> None:

@@ -58,7 +58,7 @@ def randomised(module: nn.Module) -> nn.Module:
 def test_is_understood(name: str, dtype: torch.dtype) -> None:
     make, centred, eps = NORMS[name]
     module = randomised(make()).to(dtype)
-    norm = understand(module, WIDTH)
+    norm = understand(module, WIDTH).read(torch.device("cpu"), torch.float64)
     assert norm.centred == centred
     assert norm.eps == pytest.approx(eps, rel=2e-2, abs=1e-13)
     x = torch.randn(5, WIDTH, generator=torch.Generator().manual_seed(2), dtype=torch.float64) + 0.4

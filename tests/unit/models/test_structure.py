@@ -53,7 +53,7 @@ def test_gates_are_seen(name: str, gated: bool) -> None:
 
 
 def test_value_norm_has_no_meaning_behind_a_gate() -> None:
-    with pytest.raises(UnsupportedModel, match="value_norm has no meaning .* ask for head_norm"):
+    with pytest.raises(UnsupportedModel, match=r"value_norm has no meaning .* ask for head_norm"):
         ats.analyze(zoo_model("qwen3-next"), zoo.inputs("qwen3-next"), measures="value_norm")
 
 
@@ -63,7 +63,7 @@ def test_layers_without_softmax_attention_are_named(name: str) -> None:
     result = ats.analyze(model, zoo.inputs(name))
     layers = model.hf_model.config.num_hidden_layers
     assert len(model.structure.others) == len(result.attrs["layers_without_attention"]) == layers - 1
-    with pytest.raises(InputError, match="no attention layer 1 .* without softmax attention"):
+    with pytest.raises(InputError, match=r"no attention layer 1 .* without softmax attention"):
         ats.analyze(model, zoo.inputs(name), layers=[1])
 
 

@@ -35,9 +35,6 @@ def test_comes_back_as_it_was(ending: str, how: dict[str, object], tmp_path: Pat
         if result[name].dtype.kind in "biuf":  # strings may come back as another type of string
             assert found[name].dtype == result[name].dtype, name
         assert found[name].dims == result[name].dims
-    assert {key: type(value) for key, value in found.attrs.items()} == {
-        key: type(value) for key, value in result.attrs.items()
-    }
     assert entries(tmp_path) == [path.name]
 
 
