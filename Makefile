@@ -51,7 +51,8 @@ bench: $(INSTALLED) ## Measure time and memory
 	@$(BIN)/python -m benchmarks
 
 .PHONY: docs
-docs: $(INSTALLED) ## Write the generated pages again (docs/architectures.md)
+docs: $(INSTALLED) ## Write the generated pages again (docs/measures.md, docs/architectures.md)
+	@$(BIN)/python -m tools.measures
 	@$(BIN)/python -m tools.architectures
 
 .PHONY: clean

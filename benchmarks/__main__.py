@@ -10,8 +10,8 @@ speed-up            one layer: the engine's `Parts` and measures against the mat
                     also timed against the best contraction that builds the vectors.
 memory              what torch's CPU allocator was asked for (profiler, exact): the highest level during one layer's
                     decomposition above the level before it, over the size of that layer's weights (head · query ·
-                    key · 4 bytes). And for the whole of `analyze`: its highest level above that of the plain pass, less
-                    nothing. The finished numpy arrays are no torch memory; their size is given beside it.
+                    key · 4 bytes). And for the whole of `analyze`: its highest level above that of the plain pass.
+                    The finished numpy arrays are no torch memory; their size is given beside it.
 import              a fresh interpreter, median.
 """
 

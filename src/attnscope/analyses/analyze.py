@@ -96,6 +96,9 @@ def analyze(
     else:
         encoded = model.encode_windows(text, stride)
     stack = stack or model.default_stack(pair is not None or encoded[0].target is not None)
+    one_of("stack", stack, model.structure.stacks)
+    if stack in {"decoder", "cross"} and isinstance(text, str) and encoded[0].target is None:
+        raise InputError(f"the {stack} stack reads a target; give one as the pair")
     sites = _sites(model, stack, layers, request)
     total = len(sites) * len(encoded)
     found: list[xr.Dataset] = []

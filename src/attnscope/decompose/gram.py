@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-ROWS = 128
+ROWS = 64
 """Query rows per step: the copies made in a step then stay in the processor's cache."""
 
 
@@ -32,7 +32,7 @@ def squared_lengths(
     found = [weights.new_empty(rows, keys) for _ in grams]
     for start in range(0, rows, ROWS):
         step = slice(start, start + ROWS)
-        columns = weights[:, step].permute(2, 1, 0).contiguous()
+        columns = weights[:, step].permute(2, 0, 1).contiguous()
         for matrix, lengths in zip(grams, found, strict=True):
-            lengths[step] = torch.bmm(columns, matrix).mul_(columns).sum(-1).clamp_min_(0).T
+            lengths[step] = torch.bmm(matrix, columns).mul_(columns).sum(1).clamp_min_(0).T
     return found

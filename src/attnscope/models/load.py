@@ -15,6 +15,7 @@ from transformers import (
     AutoConfig,
     AutoImageProcessor,
     AutoModel,
+    AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
@@ -162,7 +163,7 @@ def _model(
     allow_pickle: bool,
     adapter: "_Adapter | None",
 ) -> PreTrainedModel:
-    kind = _class_for(config) if adapter is None else adapter.model_class(config)
+    kind = _class_for(config, source) if adapter is None else adapter.model_class(config, source)
     options: dict[str, Any] = dict(source.options) if source.gguf else {"use_safetensors": not allow_pickle or None}
     try:
         model, report = kind.from_pretrained(
@@ -181,13 +182,13 @@ def _model(
     return model
 
 
-def _class_for(config: PreTrainedConfig) -> Any:
-    """The class the checkpoint was saved from, so that its task head comes along."""
+def _class_for(config: PreTrainedConfig, source: _Source) -> Any:
+    """The class the checkpoint was saved from, so that its task head comes along; GGUF files are language models."""
     for name in config.architectures or ():
         kind = getattr(transformers, name, None)
         if isinstance(kind, type) and issubclass(kind, PreTrainedModel):
             return kind
-    return AutoModel
+    return AutoModel if source.gguf is None else AutoModelForCausalLM
 
 
 def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[str]) -> None:
@@ -222,11 +223,11 @@ class _Adapter:
     own_modules: set[str]
     labels: int | None
 
-    def model_class(self, config: PreTrainedConfig) -> Any:
+    def model_class(self, config: PreTrainedConfig, source: _Source) -> Any:
         if self.labels is not None:
             config.num_labels = self.labels
         head = _HEADS.get(self.task or "")
-        return _class_for(config) if head is None else getattr(transformers, head)
+        return _class_for(config, source) if head is None else getattr(transformers, head)
 
 
 def _is_adapter(path: str) -> bool:

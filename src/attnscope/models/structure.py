@@ -284,7 +284,7 @@ def _product_of(weights: Value) -> Operation | None:
 def _watched(softmax: Value, product: Operation) -> _Attention:
     *lead, queries, keys = softmax.tensor.shape
     count = softmax.tensor.numel() // (queries * keys)
-    batch = lead[0] if len(lead) > 1 else 1
+    batch = count // lead[1] if len(lead) > 1 else 1  # an axis beside batch and heads is one of windows
     return _Attention(
         product.module,
         product.call,

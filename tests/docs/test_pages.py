@@ -1,0 +1,29 @@
+"""The generated pages are those that would be generated now, and the pages by hand name what there is."""
+
+import re
+from pathlib import Path
+
+import attnscope
+from attnscope.measures import MEASURES
+from tools import measures
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_measures_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "measures.md").read_text(encoding="utf-8") == measures.page()
+
+
+def test_readme_names_every_measure() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in MEASURES if f"`{name}`" not in readme] == []
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(attnscope, name) is not None for name in attnscope.__all__)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert target.startswith("https://") or (page.parent / target).exists(), f"{page.name}: {target}"
