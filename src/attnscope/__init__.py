@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
+    from attnscope.analyses.attribute import attribute
     from attnscope.analyses.demo import demo_model
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
@@ -19,6 +20,7 @@ _HOMES = {
     "Model": "attnscope.models.model",
     "UnsupportedModel": "attnscope.errors",
     "analyze": "attnscope.analyses.analyze",
+    "attribute": "attnscope.analyses.attribute",
     "demo_model": "attnscope.analyses.demo",
     "load": "attnscope.store.datasets",
     "save": "attnscope.store.datasets",
@@ -30,6 +32,7 @@ __all__ = [
     "Model",
     "UnsupportedModel",
     "analyze",
+    "attribute",
     "demo_model",
     "load",
     "save",

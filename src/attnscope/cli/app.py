@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from attnscope.cli.analyze import analyze
+from attnscope.cli.attribute import attribute
 from attnscope.cli.demo import demo
 from attnscope.cli.guard import guarded
 from attnscope.cli.verify import verify
@@ -39,3 +40,4 @@ def options(
 app.command()(guarded(demo))
 app.command()(guarded(verify))
 app.command()(guarded(analyze))
+app.command()(guarded(attribute))

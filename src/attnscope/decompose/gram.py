@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 ROWS = 64
-"""Query rows per step: the copies made in a step then stay in the processor's cache."""
+"""Query rows per step on a CPU: the copies made in a step then stay in its cache."""
 
 
 def length(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead"]:
@@ -30,8 +30,9 @@ def squared_lengths(
     """a_ijᵀ G_j a_ij for all pairs and each of several Gram forms; rounding below zero is cut off."""
     _, rows, keys = weights.shape
     found = [weights.new_empty(rows, keys) for _ in grams]
-    for start in range(0, rows, ROWS):
-        step = slice(start, start + ROWS)
+    size = ROWS if weights.device.type == "cpu" else rows
+    for start in range(0, rows, size):
+        step = slice(start, start + size)
         columns = weights[:, step].permute(2, 0, 1).contiguous()
         for matrix, lengths in zip(grams, found, strict=True):
             lengths[step] = torch.bmm(matrix, columns).mul_(columns).sum(1).clamp_min_(0).T

@@ -17,8 +17,10 @@ from attnscope.decompose.laws import LawErrors, block_output, relative_error, wo
 from attnscope.decompose.scopes import Map, Scope, ScopeName, scope, unchanged
 from attnscope.record import LayerRecord
 
-_CHUNK = 1 << 17
-"""Numbers in the vectors of one step over the keys (half a MiB in float32): they stay in the processor's cache."""
+_CHUNK = {"cpu": 1 << 17}
+"""Numbers in the vectors of one step over the keys: half a MiB in float32, so that they stay in a CPU's cache."""
+_LARGE_CHUNK = 1 << 26
+"""The same where starting a step costs more than memory does."""
 _SKETCH = 8
 """Random directions in which Law 1 is checked on every analysis."""
 
@@ -218,7 +220,8 @@ class Parts:
 
 def _step(record: LayerRecord) -> int:
     """How many keys are done at a time."""
-    return min(record.keys, max(1, _CHUNK // (record.heads * record.projection.shape[-1])))
+    numbers = _CHUNK.get(record.value.device.type, _LARGE_CHUNK)
+    return min(record.keys, max(1, numbers // (record.heads * record.projection.shape[-1])))
 
 
 def _steps(record: LayerRecord) -> Iterator[slice]:

@@ -17,7 +17,25 @@ from torch import nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import eager_mask
 
-NAME = "attnscope"
+
+class _Eager(str):
+    """A name of its own for looking functions up, and "eager" for all who ask which implementation this is.
+
+    Some models do more in their eager code than attention (a sparse selection of keys): what is observed must be that.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other == "eager" or str.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+NAME = _Eager("attnscope")
 
 Attend = Callable[..., Any]
 Listener = Callable[..., Any]
@@ -56,20 +74,35 @@ def call(model: PreTrainedModel, inputs: Mapping[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
+def eagerly(model: PreTrainedModel) -> Generator[None]:
+    """The model with its own eager attention, unobserved."""
+    with _implementation(model, "eager"):
+        yield
+
+
+@contextlib.contextmanager
 def listening(model: PreTrainedModel, listener: Listener) -> Generator[None]:
     """Send the model's attention to `listener`; the model is as it was afterwards.
 
     Where a class can't be switched it has no dispatch, and its own eager code is all it can run.
     """
+    token = _listener.set(listener)
+    try:
+        with _implementation(model, NAME):
+            yield
+    finally:
+        _listener.reset(token)
+
+
+@contextlib.contextmanager
+def _implementation(model: PreTrainedModel, name: str) -> Generator[None]:
     configs = [module.config for module in model.modules() if isinstance(module, PreTrainedModel)]
     configs = list({id(config): config for config in configs}.values())
     before = [(config, config._attn_implementation_internal) for config in configs]
-    token = _listener.set(listener)
     try:
         for config in configs:
-            config._attn_implementation_internal = NAME
+            config._attn_implementation_internal = name
         yield
     finally:
-        _listener.reset(token)
         for config, implementation in before:
             config._attn_implementation_internal = implementation

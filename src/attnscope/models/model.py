@@ -12,9 +12,10 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.decompose.laws import check
-from attnscope.errors import InputError, UnsupportedModel, one_of
+from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
+from attnscope.models.attribution import Attribution, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
-from attnscope.models.dispatch import call, listening
+from attnscope.models.dispatch import call, eagerly, listening
 from attnscope.models.encode import (
     Encoded,
     collate,
@@ -26,7 +27,8 @@ from attnscope.models.encode import (
 )
 from attnscope.models.probe import probe_inputs
 from attnscope.models.structure import Site, Structure, discover
-from attnscope.models.trace import Tracer
+from attnscope.models.targets import Target
+from attnscope.models.trace import Tracer, tensors_in
 from attnscope.models.verification import TOLERANCE, LayerLaws, Verification
 from attnscope.record import LayerRecord
 
@@ -91,14 +93,21 @@ class Model:
     @cached_property
     def structure(self) -> Structure:
         """Where the model's attention layers are, and how each reaches the residual stream."""
-        with self._lock, self._evaluating():
+        with self._lock, self._evaluating(), torch.no_grad():
             tracer = Tracer(self.hf_model)
             try:
-                with torch.no_grad(), tracer.watching(), listening(self.hf_model, tracer.attend):
-                    call(self.hf_model, self._trial())
+                inputs = self._trial()
+                with tracer.watching(), listening(self.hf_model, tracer.attend):
+                    observed = _seeded(self.hf_model, inputs)
+                with eagerly(self.hf_model):
+                    plain = _seeded(self.hf_model, inputs)
+                structure = discover(self.hf_model, tracer.trace, is_encoder_decoder(self.hf_model))
             except _FROM_MODELS as error:
-                raise UnsupportedModel(self.name, f"a small trial pass failed: {_first_line(error)}") from error
-            structure = discover(self.hf_model, tracer.trace, is_encoder_decoder(self.hf_model))
+                raise UnsupportedModel(
+                    self.name, f"a small trial pass failed (example= takes inputs for one): {_first_line(error)}"
+                ) from error
+        if not _same(observed, plain):
+            raise UnsupportedModel(self.name, "observed, it puts out something else than it does by itself")
         if not structure.sites:
             reasons = "; ".join(f"{refusal.module}: {refusal.reason}" for refusal in structure.refusals[:3])
             raise UnsupportedModel(self.name, reasons or "no softmax attention was seen in a trial pass")
@@ -129,12 +138,13 @@ class Model:
         sites = structure.stack(stack)
         if layers is None:
             return sites
+        layers = set(layers)
         known = [site.layer for site in sites]
         for layer in layers:
             if layer not in known:
                 others = f"; without softmax attention: {', '.join(structure.others)}" if structure.others else ""
                 raise InputError(f"there is no attention layer {layer} in {self.name}; its layers: {known}{others}")
-        return tuple(site for site in sites if site.layer in set(layers))
+        return tuple(site for site in sites if site.layer in layers)
 
     def _refuse_gaps(self, stack: str) -> None:
         """A stack of which only some layers could be followed is not analysed as if it were whole."""
@@ -149,6 +159,8 @@ class Model:
 
     def encode(self, text: Any, pair: str | None = None) -> Encoded:
         """One input: a text (with a pair or a target), an image, or a mapping of ready tensors."""
+        if pair is not None and not isinstance(text, str):
+            raise InputError("a pair belongs to a text; ready tensors and images have none")
         if isinstance(text, Mapping):
             return encode_tensors(self.hf_model, self.tokenizer, text)
         if isinstance(text, str) or self.hf_model.main_input_name != "pixel_values":
@@ -175,7 +187,8 @@ class Model:
         batch = [inputs] if isinstance(inputs, Encoded) else list(inputs)
         wanted = self.sites() if sites is None else tuple(sites)
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
-        lengths = [_lengths(item, wanted[0]) for item in batch]
+        whole = len(batch) == 1 and not _is_padded(batch[0])
+        lengths = [(_EVERYTHING, _EVERYTHING) if whole else _lengths(item, wanted[0]) for item in batch]
         capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
         with self._lock, self._evaluating():
             try:
@@ -200,6 +213,24 @@ class Model:
         stack = stack or self.default_stack(pair is not None)
         self.run(self.encode(text, pair), lambda _, record: found.append(record), sites=self.sites(stack))
         return found
+
+    def attribute(self, inputs: Encoded, choice: Any = None, position: int | None = None) -> tuple[Attribution, str]:
+        """What each token contributes to a logit, by one backward pass, and what that logit is called."""
+        if is_encoder_decoder(self.hf_model) or len(self.structure.stacks) > 1:
+            raise UnsupportedModel(self.name, "a logit is decomposed in models with one stack of layers alone")
+        first = self.sites()[0]
+        if first.step is None:
+            raise UnsupportedModel(self.name, f"the states before layer 1 were not found: {first.step_reason}")
+        target = Target(self.name, self.hf_model, self.tokenizer, inputs, choice, position)
+        with self._lock, self._evaluating():
+            try:
+                return decompose(self.hf_model, inputs.inputs, first, target), target.name
+            except (torch.OutOfMemoryError, MemoryError) as error:
+                raise InputError(_out_of_memory(self)) from error
+            except AttnscopeError:
+                raise
+            except _FROM_MODELS as error:
+                raise UnsupportedModel(self.name, f"its gradients can't be had: {_first_line(error)}") from error
 
     def check_laws(self, text: Any = None, pair: str | None = None) -> Verification:
         """The reconstruction errors of every layer, on a text or on a small synthetic input; none of them is raised."""
@@ -249,11 +280,37 @@ def _inner_model(wrapped: Any) -> PreTrainedModel:
     return inner
 
 
+def _seeded(model: PreTrainedModel, inputs: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors a model puts out; models that draw random numbers (masked autoencoders) draw the same each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return [tensor for _, tensor in tensors_in(call(model, inputs)) if tensor.is_floating_point()]
+
+
+def _same(found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+    """Whether two passes put out the same, to rounding."""
+    tolerance = 1e-4 if all(tensor.dtype in {torch.float32, torch.float64} for tensor in expected) else 5e-2
+    return len(found) == len(expected) and all(
+        one.shape == other.shape
+        and torch.allclose(one, other, rtol=tolerance, atol=tolerance * _size(other), equal_nan=True)
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def _size(tensor: torch.Tensor) -> float:
+    return float(torch.nan_to_num(tensor).abs().max()) if tensor.numel() else 0.0
+
+
 def _lengths(item: Encoded, site: Site) -> tuple[int, int]:
     """The real (query, key) lengths of a text; everything the model has made of it where that can't be told."""
     source = _EVERYTHING if item.source is None else sum(item.source.real)
     target = _EVERYTHING if item.target is None else sum(item.target.real)
     return {"decoder": (target, target), "cross": (target, source)}.get(site.stack, (source, source))
+
+
+def _is_padded(item: Encoded) -> bool:
+    masks = (item.inputs.get("attention_mask"), item.inputs.get("decoder_attention_mask"))
+    return any(mask is not None and mask.ndim == 2 and not bool(mask.all()) for mask in masks)
 
 
 def _out_of_memory(model: Model) -> str:

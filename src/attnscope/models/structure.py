@@ -8,8 +8,9 @@ a reason, never in a number; the plan is believed only after Laws 1 and 2 have b
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import torch
@@ -141,6 +142,8 @@ class Site:
     """The projection's input."""
     projected: Tap
     """The projection's output."""
+    crosses: bool
+    """Whether the keys come from elsewhere than the stream that the queries belong to."""
     rescaled: bool
     """The attention multiplies its sums by a number for each query and head (a sink, applied afterwards)."""
     gated: bool
@@ -164,7 +167,7 @@ class Site:
 
     @property
     def is_cross(self) -> bool:
-        return self.stack == "cross" or self.queries != self.keys
+        return self.crosses or self.queries != self.keys
 
     @property
     def taps(self) -> tuple[Tap, ...]:
@@ -283,8 +286,8 @@ def _product_of(weights: Value) -> Operation | None:
 
 def _watched(softmax: Value, product: Operation) -> _Attention:
     *lead, queries, keys = softmax.tensor.shape
-    count = softmax.tensor.numel() // (queries * keys)
-    batch = count // lead[1] if len(lead) > 1 else 1  # an axis beside batch and heads is one of windows
+    maps = softmax.tensor.numel() // (queries * keys)
+    batch = maps // lead[1] if len(lead) > 1 else 1  # an axis beside batch and heads is one of windows
     return _Attention(
         product.module,
         product.call,
@@ -293,7 +296,7 @@ def _watched(softmax: Value, product: Operation) -> _Attention:
         product.inputs[1],
         product.output,
         None,
-        count // batch,
+        maps // batch,
         queries,
         keys,
         batch,
@@ -323,10 +326,11 @@ class _Follower:
         value, gated, inner, call, projection = self._to_projection(attention)
         before, projected = self._tap(value), self._tap(call.outputs[0])
         copies = {tap for found in (value, call.outputs[0]) if found.overwritten for tap in found.taps[:1]}
-        step, reason = None, None
+        step, reason, crosses = None, None, attention.queries != attention.keys
         try:
-            step, more = self._to_residual(call.outputs[0], attention)
-            copies |= more
+            step, walk = self._to_residual(call.outputs[0], attention)
+            copies |= walk.copies
+            crosses = id(walk.stream) not in _ancestors(attention.value)
         except NotFollowed as error:
             reason = str(error)
         return Site(
@@ -339,6 +343,7 @@ class _Follower:
             projection=projection,
             before=before,
             projected=projected,
+            crosses=crosses,
             rescaled=_is_rescaled(attention),
             gated=gated,
             inner=inner,
@@ -370,7 +375,7 @@ class _Follower:
                 raise NotFollowed(f"no output projection: `{operation.name}` in {operation.module or 'the model'}")
             value = operation.output
 
-    def _to_residual(self, start: Value, attention: _Attention) -> tuple[Step, set[Tap]]:
+    def _to_residual(self, start: Value, attention: _Attention) -> "tuple[Step, _Walk]":
         """Model space: from the projection's output to the residual stream, or to the norm that closes the block."""
         walk = _Walk(start, _ancestors(attention.query), _container(attention.module))
         while not walk.is_done():
@@ -392,7 +397,7 @@ class _Follower:
             raise NotFollowed("the attention output is never added to the stream its query came from")
         output = self._tap_onward(walk)
         extras = tuple(walk.extras)
-        return Step(walk.residual, output, walk.scale, walk.branch, walk.post, extras, walk.constant), walk.copies
+        return Step(walk.residual, output, walk.scale, walk.branch, walk.post, extras, walk.constant), walk
 
     def _add(self, walk: "_Walk", operation: Operation) -> None:
         other = _other(operation, walk.value)
@@ -407,7 +412,7 @@ class _Follower:
         if other.tensor.shape[-2:] != walk.value.tensor.shape[-2:]:
             raise NotFollowed(f"tensors of different shapes are added in {operation.module}")
         if id(other) in walk.ancestors and walk.residual is None:
-            walk.residual = self._summand(walk, other)
+            walk.residual, walk.stream = self._summand(walk, other), other
         else:
             walk.extras.append(self._summand(walk, other))
 
@@ -544,6 +549,8 @@ class _Walk:
     ancestors: set[int]
     container: str
     residual: Summand | None = None
+    stream: Value | None = None
+    """The residual itself."""
     scale: Tensor | None = None
     branch: NormSource | None = None
     post: NormSource | None = None
@@ -711,23 +718,34 @@ def _belongs(operation: Operation, container: str) -> bool:
 
 def _labelled(sites: Sequence[Site], is_encoder_decoder: bool) -> list[Site]:
     """Give each site its stack and its layer number, counted from 1 as the papers do."""
-    groups: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    groups: dict[tuple[str, bool, int | str], list[int]] = defaultdict(list)
     for index, site in enumerate(sites):
-        groups[site.parent, site.queries != site.keys].append(index)
+        groups[site.parent, site.crosses, site.source.path[0]].append(index)
     labelled = list(sites)
-    for (parent, crosses), members in groups.items():
+    taken: set[str] = set()
+    for (parent, crosses, _), members in groups.items():
         layers = _layer_numbers([sites[index] for index in members])
         name = _stack_name(parent, crosses, is_encoder_decoder, alone=len(groups) == 1)
+        name = next(n for n in _candidates(name, parent) if n not in taken)
+        taken.add(name)
         for index, layer in zip(members, layers, strict=True):
             labelled[index] = replace(sites[index], stack=name, layer=layer)
     return labelled
+
+
+def _candidates(name: str, parent: str) -> Iterator[str]:
+    """A stack's name, and what it is called if another one has that name already."""
+    path = parent.rstrip(".*")
+    yield name
+    yield f"{name} {path}"
+    yield from (f"{name} {path} {number}" for number in count(2))
 
 
 def _stack_name(parent: str, crosses: bool, is_encoder_decoder: bool, alone: bool) -> str:
     if is_encoder_decoder:
         if crosses:
             return "cross"
-        return "decoder" if "decoder" in parent.split(".") else "encoder"
+        return "decoder" if any("decoder" in part for part in parent.split(".")) else "encoder"
     if alone:
         return "self"
     return "cross" if crosses else parent.rstrip(".*").removesuffix(".") or "self"

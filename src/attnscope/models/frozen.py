@@ -1,0 +1,185 @@
+"""A forward pass through the network with everything but the flow of values frozen, so that one backward pass
+decomposes a logit.
+
+With attention weights, the statistics of norms and the slopes of activations held at what they are in this pass, the
+network is an affine map of the states before layer 1: gradient × state, summed over a token's numbers, is then exactly
+what the token contributes to a logit, and gradient × bias what the biases do. No tensor of token pairs is built.
+
+What is frozen, and how:
+
+    attention    its queries and keys, so that only the values carry a gradient
+    norm         the standard deviation it divides by; centring and gain stay
+    activation   g(s) = s · (g(s) / s), the slope of the straight line from the origin (METHODS 3)
+    gated unit   g(a) · b = M · b + a · (b (g(a) − M) / a) with M the mean of g on the way from 0 to a: the integrated
+                 gradients of the product
+    gates        sigmoids and softmaxes, of routers and output gates
+"""
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from transformers import PreTrainedModel, activations
+
+from attnscope.models.dispatch import listening
+from attnscope.models.norms import NormSource, NotANorm, understand
+from attnscope.models.trace import base_name, is_norm
+
+_ACTIVATIONS = frozenset(
+    {"gelu", "silu", "relu", "tanh", "mish", "hardswish", "leaky_relu", "elu", "relu6", "quick_gelu"}
+)
+_GATES = frozenset({"softmax", "sigmoid", "erf"})
+"""`erf` because GELU, written out, is x times a gate made of it."""
+_NODES, _WEIGHTS = (torch.from_numpy(values) for values in np.polynomial.legendre.leggauss(24))
+_SMALL = 1e-6
+"""Below this size, g(s) / s is taken as the slope of g at 0."""
+
+Function = Callable[[Tensor], Tensor]
+
+
+class Frozen(TorchFunctionMode):
+    """While active, activations and gates of the running model are straight lines; see the module's text."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self._model = model
+        self._inside = 0
+        self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
+        """Activations' outputs, by identity: kept alive, with their input and function, for gated units."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        keywords = kwargs or {}
+        name = base_name(func)
+        if self._inside or not args or not isinstance(args[0], Tensor):
+            return func(*args, **keywords)
+        if name in _GATES:
+            return func(*args, **keywords).detach()
+        if name in _ACTIVATIONS and args[0].is_floating_point():
+            return self._line(args[0], lambda x: func(x, *args[1:], **keywords))
+        if name == "mul" and len(args) == 2 and isinstance(args[1], Tensor):
+            return self._product(func, args[0], args[1])
+        return func(*args, **keywords)
+
+    @contextlib.contextmanager
+    def running(self) -> Generator[None]:
+        """The model frozen; it is as it was afterwards."""
+        handles = []
+        for module in self._model.modules():
+            if is_norm(module):
+                handles.append(module.register_forward_hook(self._norm_hook()))
+            elif _is_activation(module):
+                handles.append(module.register_forward_pre_hook(self._enter))
+                handles.append(module.register_forward_hook(self._activation_hook))
+        try:
+            with listening(self._model, _attend), self:
+                yield
+        finally:
+            for handle in handles:
+                handle.remove()
+            self._activated.clear()
+
+    def _enter(self, _module: nn.Module, _args: Any) -> None:
+        self._inside += 1
+
+    def _activation_hook(self, module: nn.Module, args: tuple[Tensor, ...], result: Tensor) -> Tensor:
+        self._inside -= 1
+        if self._inside:
+            return result
+
+        def function(x: Tensor) -> Tensor:
+            return type(module).forward(module, x)
+
+        return self._line(args[0], function)
+
+    def _line(self, x: Tensor, function: Function) -> Tensor:
+        """g(x) as a straight line through (0, g(0)) and (x, g(x))."""
+        with self._plain(), torch.no_grad():
+            origin = function(torch.zeros((), dtype=x.dtype, device=x.device))
+            slope = _divided(function(x) - origin, x, lambda: _slope_at_zero(function, x))
+        line = x * slope + origin
+        self._activated[id(line)] = (line, x, function)
+        return line
+
+    def _product(self, func: Callable[..., Tensor], left: Tensor, right: Tensor) -> Tensor:
+        for activated, other in ((left, right), (right, left)):
+            known = self._activated.get(id(activated))
+            if known is not None and other.requires_grad and other.shape == activated.shape:
+                return _gated(known[1], other, activated, known[2], self._plain)
+        return func(left, right)
+
+    @contextlib.contextmanager
+    def _plain(self) -> Generator[None]:
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def _norm_hook(self) -> Callable[..., Tensor]:
+        known: list[NormSource] = []
+
+        def hook(module: nn.Module, args: tuple[Tensor, ...], result: Tensor) -> Tensor:
+            if self._inside or not args or not args[0].requires_grad:
+                return result
+            if not known:
+                try:
+                    known.append(understand(module, args[0].shape[-1]))
+                except NotANorm:
+                    return result  # queries' and keys' norms carry no gradient; any other shows in completeness
+            with self._plain():
+                return _frozen_norm(known[0], args[0])
+
+        return hook
+
+
+def _attend(
+    eager: Callable[..., Any], module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **keywords: Any
+) -> Any:
+    """Attention of which only the values carry a gradient."""
+    return eager(module, query.detach(), key.detach(), value, *args, **keywords)
+
+
+def _is_activation(module: nn.Module) -> bool:
+    home = type(module).__module__
+    elementwise = home in {activations.__name__, nn.modules.activation.__name__} or "Gelu" in type(module).__name__
+    return elementwise and not isinstance(module, nn.Softmax | nn.Sigmoid | nn.MultiheadAttention)
+
+
+def _frozen_norm(source: NormSource, x: Tensor) -> Tensor:
+    """A norm with its statistic held; its bias stays the parameter, so that its share can be asked for."""
+    norm = source.read(x.device, torch.float32 if x.dtype in {torch.float16, torch.bfloat16} else x.dtype)
+    spread = norm.spread(x.detach().to(norm.weight.dtype))
+    bias: Any = source.module.bias if source.bias_stored else norm.bias
+    return (norm.linear(x.to(norm.weight.dtype)) / spread + bias).to(x.dtype)
+
+
+def _divided(rise: Tensor, x: Tensor, limit: Callable[[], Tensor]) -> Tensor:
+    """Rise / x, and its limit where x is next to nothing."""
+    small = x.abs() < _SMALL
+    slope = rise / torch.where(small, torch.ones_like(x), x)
+    return torch.where(small, limit(), slope) if bool(small.any()) else slope
+
+
+def _slope_at_zero(function: Function, x: Tensor) -> Tensor:
+    step = torch.full((), 1e-3, dtype=x.dtype, device=x.device)
+    return (function(step) - function(-step)) / (2 * step)
+
+
+def _gated(a: Tensor, b: Tensor, activated: Tensor, function: Function, plain: Any) -> Tensor:
+    """g(a) · b as a sum of a part of b and a part of a."""
+    with plain(), torch.no_grad():
+        mean = torch.zeros_like(a)
+        for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
+            mean += (weight / 2) * function(a * ((node + 1) / 2))
+        slope = _divided(activated - mean, a, lambda: _slope_at_zero(function, a) / 2)
+    with plain():
+        return mean * b + a * (b.detach() * slope)
+
+
+def bias_parameters(model: PreTrainedModel) -> Sequence[nn.Parameter]:
+    """The parameters that are added rather than multiplied: what `bias` means in a decomposition."""
+    return [parameter for name, parameter in model.named_parameters() if name.endswith("bias")]

@@ -1,0 +1,94 @@
+"""Which number of a model's output is explained: a class, the difference of two, a next or masked token, a span."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from attnscope.errors import InputError, UnsupportedModel, unknown
+from attnscope.models.encode import Encoded
+
+Choice = int | str | None
+
+
+@dataclass
+class Target:
+    """Picks the number, and says afterwards what it was."""
+
+    name_of_model: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    inputs: Encoded
+    choice: Any
+    """A class or token by number or name, a pair of them for their difference, or None for the predicted one."""
+    position: int | None
+    """The token whose logits are meant, counted from 0, where a model has some for each token."""
+    name: str = field(default="", init=False)
+
+    def __call__(self, output: Any) -> Tensor:
+        if getattr(output, "start_logits", None) is not None:
+            return self._span(output.start_logits[0], output.end_logits[0])
+        logits = getattr(output, "logits", None)
+        if not isinstance(logits, Tensor):
+            raise UnsupportedModel(
+                self.name_of_model, "it has no head whose logits could be explained; load one with a task head"
+            )
+        return self._picked(logits[0] if logits.ndim == 2 else logits[0, self._position(logits.shape[1])])
+
+    def _picked(self, logits: Tensor) -> Tensor:
+        """One logit, or the difference of two."""
+        if isinstance(self.choice, tuple | list):
+            if len(self.choice) != 2:
+                raise InputError(f"a contrast is of two classes, not {len(self.choice)}")
+            one, other = (self._index(choice, logits) for choice in self.choice)
+            self.name = f"{self._name(one, len(logits))} − {self._name(other, len(logits))}"
+            return logits[one] - logits[other]
+        index = self._index(self.choice, logits)
+        self.name = self._name(index, len(logits))
+        return logits[index]
+
+    def _span(self, start: Tensor, end: Tensor) -> Tensor:
+        """The predicted answer, or the one that begins and ends at two given tokens."""
+        first, last = self.choice if isinstance(self.choice, tuple | list) else (int(start.argmax()), int(end.argmax()))
+        if not (isinstance(first, int) and isinstance(last, int) and 0 <= first < len(start) and 0 <= last < len(end)):
+            raise InputError(f"an answer is two token numbers from 0 to {len(start) - 1}, not {self.choice!r}")
+        self.name = f"answer from token {first} to {last}"
+        return start[first] + end[last]
+
+    def _position(self, length: int) -> int:
+        if self.position is not None:
+            if not -length <= self.position < length:
+                raise InputError(f"there is no token {self.position}; the text has {length}, counted from 0")
+            return self.position
+        mask = getattr(self.tokenizer, "mask_token_id", None)
+        ids = self.inputs.inputs.get("input_ids")
+        if mask is not None and ids is not None and bool((ids[0] == mask).any()):
+            return int((ids[0] == mask).nonzero()[0])
+        if type(self.model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
+            return length - 1
+        raise InputError("the model has logits for each token; say which token is meant: position=")
+
+    def _index(self, choice: Choice, logits: Tensor) -> int:
+        if choice is None:
+            return int(logits.argmax())
+        names = self._names(len(logits))
+        if isinstance(choice, str) and choice in names:
+            return names[choice]
+        if isinstance(choice, str) and choice.isdecimal():
+            choice = int(choice)
+        if isinstance(choice, int) and 0 <= choice < len(logits):
+            return choice
+        if len(names) <= 50 or isinstance(choice, str):
+            raise unknown("target", str(choice), [f"{name} ({index})" for name, index in list(names.items())[:50]])
+        raise InputError(f"there is no target {choice}; the model has {len(logits)}, counted from 0")
+
+    def _names(self, count: int) -> dict[str, int]:
+        """Classes or tokens, by name."""
+        labels = getattr(self.model.config, "id2label", None) or {}
+        if len(labels) == count:
+            return {str(name): int(index) for index, name in labels.items()}
+        return {} if self.tokenizer is None else dict(self.tokenizer.get_vocab())
+
+    def _name(self, index: int, count: int) -> str:
+        return next((name for name, number in self._names(count).items() if number == index), str(index))
