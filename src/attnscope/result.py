@@ -8,7 +8,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 Array = NDArray[np.generic]
-Attribute = str | int | float | list[str]
+Attribute = str | int | float
+_BETWEEN = ", "
 
 
 def dataset(
@@ -31,6 +32,16 @@ def _labels(values: Iterable[object] | Array) -> Array:
     """Strings as objects: fixed-width strings come back from a file as another type."""
     listed = list(values)
     return np.array(listed, dtype=object if any(isinstance(value, str) for value in listed) else None)
+
+
+def measures_of(result: xr.Dataset) -> list[str]:
+    """The measures that were asked for; an attribute holds no list that comes back from every file as one."""
+    return str(result.attrs["measures"]).split(_BETWEEN)
+
+
+def joined(names: Iterable[str]) -> str:
+    """Names as one attribute."""
+    return _BETWEEN.join(names)
 
 
 def versions() -> dict[str, Attribute]:

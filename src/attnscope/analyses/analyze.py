@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.structure import Site
 from attnscope.record import LayerRecord
-from attnscope.result import Array, dataset, versions
+from attnscope.result import Array, dataset, joined, versions
 from attnscope.text.categories import Categories, Scheme, categorise
 from attnscope.text.tokens import Tokens
 from attnscope.text.words import mean_over_query_pieces, sum_over_key_pieces, units
@@ -88,7 +88,10 @@ def analyze(
 
     Every result carries the reconstruction error of each layer; a layer that does not add up is refused.
     """
-    request = _request(measures, heads, unit, reduce, categories, top)
+    if not isinstance(model, Model):
+        raise InputError(f"the first argument is an attnscope Model, not {type(model).__name__}")
+    request = _request(measures, None if heads is None else _listed("heads", heads), unit, reduce, categories, top)
+    layers = None if layers is None else _layer_list(layers)
     if stride is None:
         encoded = [model.encode(text, pair)]
     elif pair is not None or not isinstance(text, str):
@@ -112,6 +115,20 @@ def analyze(
     return result
 
 
+def _listed(what: str, given: Any) -> list[Any]:
+    """A list that was given, as a list."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"{what} must be a list, not {given!r}")
+    return list(cast("Iterable[Any]", given))
+
+
+def _layer_list(given: Any) -> list[int]:
+    layers = _listed("layers", given)
+    if any(not isinstance(layer, int) for layer in layers):
+        raise InputError(f"layers are numbers from 1, such as [1, 3]; got {layers!r}")
+    return layers
+
+
 def _report(progress: Progress, before: int, total: int, done: int) -> None:
     progress(before + done, total)
 
@@ -130,7 +147,7 @@ def _request(
     categories: str | Scheme,
     top: int,
 ) -> Request:
-    names = [measures] if isinstance(measures, str) else list(dict.fromkeys(measures))
+    names = [measures] if isinstance(measures, str) else list(dict.fromkeys(_listed("measures", measures)))
     if not names:
         raise InputError("no measure was asked for; name at least one, for example weight")
     one_of("unit", unit, UNITS)
@@ -138,10 +155,14 @@ def _request(
         one_of("reduction", reduce, REDUCTIONS)
     if unit == "word" and reduce == "topk":
         raise InputError("reduce='topk' is over tokens; use unit='token' with it")
-    if top < 1:
-        raise InputError(f"top must be at least 1, not {top}")
+    if not isinstance(top, int) or top < 1:
+        raise InputError(f"top must be a whole number from 1, not {top!r}")
+    if any(not isinstance(name, str) for name in names):
+        raise InputError(f"measures are names, such as weight; got {names!r}")
+    if heads is not None and (not heads or any(not isinstance(head, int) for head in heads)):
+        raise InputError(f"heads are numbers from 1, such as [1, 3]; got {heads!r}")
     chosen = tuple(lookup(name) for name in names)
-    return Request(chosen, None if heads is None else tuple(heads), unit, reduce, categories, top)
+    return Request(chosen, None if heads is None else tuple(dict.fromkeys(heads)), unit, reduce, categories, top)
 
 
 def _sites(model: Model, stack: str, layers: Collection[int] | None, request: Request) -> tuple[Site, ...]:
@@ -328,7 +349,8 @@ def _in_units(
     variables: Variables, side: str, tokens: Tokens | None, unit: Unit
 ) -> tuple[Variables, Sequence[str] | None]:
     """The variables with one axis in the units asked for, and the labels of that axis."""
-    if tokens is None:
+    sizes = {array.shape[dims.index(side)] for dims, array in variables.values() if side in dims}
+    if tokens is None or sizes != {len(tokens)}:
         return variables, None
     if unit == "token":
         return variables, tokens.strings
@@ -353,7 +375,7 @@ def _or_nan(error: float | None) -> float:
     return float("nan") if error is None else error
 
 
-def _attributes(model: Model, visit: _Visit, sites: Sequence[Site]) -> dict[str, str | int | float | list[str]]:
+def _attributes(model: Model, visit: _Visit, sites: Sequence[Site]) -> dict[str, str | int | float]:
     request = visit.request
     attributes = versions() | {
         "model": model.name,
@@ -363,8 +385,8 @@ def _attributes(model: Model, visit: _Visit, sites: Sequence[Site]) -> dict[str,
         "stack": sites[0].stack,
         "unit": request.unit,
         "reduce": request.reduce or "none",
-        "measures": [measure.name for measure in request.measures],
+        "measures": joined(measure.name for measure in request.measures),
         "least_weight_sum": min(layer.least_row_sum for layer in visit.layers),
     }
     others = model.structure.others
-    return attributes | ({"layers_without_attention": list(others)} if others else {})
+    return attributes | ({"layers_without_attention": "; ".join(others)} if others else {})

@@ -117,10 +117,10 @@ def _report(result: "xr.Dataset", json: bool, quiet: bool) -> None:
         return
     from attnscope.cli.screen import Screen
     from attnscope.cli.tables import analysis_tables, law_line, meanings
+    from attnscope.result import measures_of
 
-    names: list[str] = list(result.attrs["measures"])
     screen = Screen()
     screen.show(*analysis_tables(result))
     screen.show(law_line(result))
     if not quiet:
-        screen.show("", meanings(names))
+        screen.show("", meanings(measures_of(result)))

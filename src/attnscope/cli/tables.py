@@ -13,6 +13,7 @@ from rich.text import Text
 from attnscope.cli.screen import printable
 from attnscope.measures import MEASURES
 from attnscope.plot.shares import by_category, received
+from attnscope.result import measures_of
 
 MOST_ROWS = 40
 _BAR = 14
@@ -30,7 +31,7 @@ def table(title: str, columns: Iterable[str], *, left: int = 1) -> Table:
 def analysis_tables(result: xr.Dataset) -> list[Table | Text]:
     """Every table that a result has something to say in."""
     found: list[Table | Text] = []
-    maps = [name for name in _names(result) if MEASURES[name].is_map]
+    maps = [name for name in measures_of(result) if MEASURES[name].is_map]
     match result.attrs["reduce"]:
         case "keys":
             found += _by_query(result, maps)
@@ -40,7 +41,7 @@ def analysis_tables(result: xr.Dataset) -> list[Table | Text]:
             found += [_top_table(window, name) for window in _each_window(result) for name in maps]
         case _:
             found += _by_key(result, maps)
-    others = [name for name in _names(result) if not MEASURES[name].is_map]
+    others = [name for name in measures_of(result) if not MEASURES[name].is_map]
     return found + _layer_tables(result, others)
 
 
@@ -87,7 +88,7 @@ def token_table(result: xr.Dataset, maps: Sequence[str], extra: Sequence[str] = 
 
 
 def _by_key(result: xr.Dataset, maps: Sequence[str]) -> list[Table | Text]:
-    extra = [name for name in _names(result) if "key" in result[name].dims and name not in maps]
+    extra = [name for name in measures_of(result) if "key" in result[name].dims and name not in maps]
     if not maps and not extra:
         return []
     found: list[Table | Text] = [token_table(result, maps, extra)]
@@ -192,11 +193,6 @@ def _layer_table(result: xr.Dataset, title: str, columns: dict[str, NDArray[np.f
     for position, layer in enumerate(result["layer"].to_numpy().tolist()):
         found.add_row(Text(str(layer)), *(Text(f"{values[position]:.3g}") for values in columns.values()))
     return found
-
-
-def _names(result: xr.Dataset) -> list[str]:
-    measures = result.attrs["measures"]
-    return [str(name) for name in ([measures] if isinstance(measures, str) else measures)]
 
 
 def _tokens(result: xr.Dataset, side: str) -> list[str]:

@@ -1,5 +1,6 @@
 """From what a user has (a text, a pair, an image, ready tensors) to what a model takes, with its tokens."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,7 @@ def encode_text(
         )
     encoding = tokenizer(text, pair, return_special_tokens_mask=True, verbose=False, **_offsets(tokenizer))
     tokens = _tokens(tokenizer, encoding, text, pair)
+    _check_known(tokenizer, tokens)
     check_length(len(tokens), model, tokenizer)
     return Encoded(_tensors(encoding, tokenizer, model), tokens)
 
@@ -50,6 +52,8 @@ def encode_windows(
     """A text longer than the model's positions as overlapping windows, `stride` tokens apart, with special tokens."""
     tokenizer = _needed(tokenizer)
     _check_text("text", text)
+    if not isinstance(stride, int) or stride < 1:
+        raise InputError(f"stride must be a whole number of tokens from 1, not {stride!r}")
     whole = tokenizer(text, return_special_tokens_mask=True, verbose=False, **_offsets(tokenizer))
     limit = position_limit(model, tokenizer)
     special = [bool(flag) for flag in whole["special_tokens_mask"]]
@@ -71,8 +75,12 @@ def encode_image(model: PreTrainedModel, processor: Any, image: Any) -> Encoded:
     """An image, through the model's own image processor."""
     if processor is None:
         raise InputError("the model has no image processor (preprocessor_config.json); pass {'pixel_values': tensor}")
-    pixels = processor(images=image, return_tensors="pt")
-    return Encoded({"pixel_values": pixels["pixel_values"].to(model.device, model.dtype)}, None)
+    try:
+        image = image.convert("RGB") if hasattr(image, "convert") else image
+        pixels = processor(images=image, return_tensors="pt")["pixel_values"]
+    except (ValueError, TypeError, RuntimeError, AttributeError, KeyError, IndexError) as error:
+        raise InputError(f"this can't be read as an image: {str(error).splitlines()[0]}") from error
+    return Encoded({"pixel_values": _one_sequence("pixel_values", pixels).to(model.device, model.dtype)}, None)
 
 
 def encode_tensors(
@@ -81,14 +89,29 @@ def encode_tensors(
     """Ready tensors, one sequence; they are used as they are."""
     tensors = {name: _one_sequence(name, value).to(model.device) for name, value in inputs.items()}
     tensors = {name: t.to(model.dtype) if t.is_floating_point() else t for name, t in tensors.items()}
-    mask = tensors.get("attention_mask")
-    if mask is not None and mask.ndim == 2 and bool((mask[:, 1:] > mask[:, :-1]).any()):
-        raise InputError("the attention_mask pads on the left; pad on the right or leave the padding out")
-    source = _named_ids(tokenizer, tensors.get("input_ids"), mask)
+    _check_ids(model, tensors)
+    source = _named_ids(tokenizer, tensors.get("input_ids"), tensors.get("attention_mask"))
     target = _named_ids(tokenizer, tensors.get("decoder_input_ids"), tensors.get("decoder_attention_mask"))
     if not is_encoder_decoder(model):
         return Encoded(tensors, source)
     return Encoded(tensors, source, target)
+
+
+def _check_ids(model: PreTrainedModel, tensors: Mapping[str, Tensor]) -> None:
+    """Ids that the model has, and masks that fit them and pad on the right."""
+    for prefix in ("", "decoder_"):
+        ids, mask = tensors.get(f"{prefix}input_ids"), tensors.get(f"{prefix}attention_mask")
+        size = getattr(model.config.get_text_config(decoder=bool(prefix)), "vocab_size", None)
+        if ids is not None and (int(ids.min()) < 0 or (isinstance(size, int) and int(ids.max()) >= size)):
+            raise InputError(f"{prefix}input_ids must lie between 0 and {(size or 0) - 1}")
+        if mask is None or mask.ndim != 2:
+            continue
+        if ids is not None and mask.shape != ids.shape:
+            raise InputError(
+                f"{prefix}attention_mask has shape {tuple(mask.shape)}, {prefix}input_ids {tuple(ids.shape)}"
+            )
+        if not bool(mask.any()) or bool((mask[:, 1:] > mask[:, :-1]).any()):
+            raise InputError(f"the {prefix}attention_mask must be ones and then, for padding on the right, zeros")
 
 
 def is_encoder_decoder(model: PreTrainedModel) -> bool:
@@ -162,8 +185,20 @@ def _needed(tokenizer: PreTrainedTokenizerBase | None) -> PreTrainedTokenizerBas
 def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise InputError(f"the {what} must be a string, not {type(text).__name__}")
-    if not text.strip():
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"the {what} has lone surrogates, which are no characters; decode it as UTF-8 first")
+    if all(unicodedata.category(letter)[0] in "CZ" for letter in text):  # nothing that could be seen
         raise InputError(f"the {what} is empty; give at least one word")
+
+
+def _check_known(tokenizer: PreTrainedTokenizerBase, tokens: Tokens) -> None:
+    """A text of which the tokenizer knows nothing is not analysed as if it had been read."""
+    content = [number for number, special in zip(tokens.ids, tokens.special, strict=True) if not special]
+    unknown = tokenizer.unk_token_id
+    if unknown is not None and content and all(number == unknown for number in content):
+        raise InputError(
+            "the tokenizer knows no part of this text: all of it is one unknown token; is it the right one?"
+        )
 
 
 def _takes_pairs(tokenizer: PreTrainedTokenizerBase) -> bool:
@@ -234,10 +269,16 @@ def shifted(model: PreTrainedModel, labels: Tensor) -> Tensor:
 
 
 def _one_sequence(name: str, value: Any) -> Tensor:
-    tensor = torch.as_tensor(value)
+    try:
+        tensor = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name} must be a tensor or nested numbers, not {type(value).__name__}") from error
     if tensor.ndim == 1 and not tensor.is_floating_point():
         tensor = tensor[None]
-    if name.endswith(("ids", "mask")) and tensor.ndim and tensor.shape[0] != 1:
+    if name.endswith("input_ids") and (tensor.ndim != 2 or tensor.is_floating_point() or not tensor.numel()):
+        raise InputError(f"{name} must be whole numbers of shape (1, length), not {tensor.dtype} {tuple(tensor.shape)}")
+    batched = name.endswith(("ids", "mask")) or (name == "pixel_values" and tensor.ndim == 4)
+    if batched and tensor.ndim and tensor.shape[0] != 1:
         raise InputError(f"{name} holds {tensor.shape[0]} sequences; give one at a time")
     return tensor
 

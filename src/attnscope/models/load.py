@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import warnings
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ def load(
         if settings is not None:
             model = _merged(model, settings)
         _check_finite(model, source.name)
-        tokenizer = _optional(AutoTokenizer, source)
+        tokenizer = _tokenizer(source)
         processor = _optional(AutoImageProcessor, source) if model.main_input_name == "pixel_values" else None
     torch.nn.Module.to(model, place)
     return Loaded(model.eval(), tokenizer, processor, _full_name(source, adapter))
@@ -140,7 +141,7 @@ class _Source:
             raise UnsupportedModel(self.name, f"its architecture is not in Transformers: {error}") from error
         except ImportError as error:
             raise InputError(f"{self.name} needs a package that is not here: {_first_line(error)}") from error
-        except (OSError, ValueError) as error:
+        except Exception as error:  # configurations check themselves, each in its own way
             raise InputError(self._explained(error)) from error
 
     def _explained(self, error: Exception) -> str:
@@ -176,7 +177,7 @@ def _model(
         )
     except ImportError as error:
         raise InputError(f"{source.name} needs a package that is not here: {_first_line(error)}") from error
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # whatever a broken file makes a reader raise
         raise InputError(f"the weights of {source.name} could not be read: {_first_line(error)}") from error
     _check_complete(source, report, set() if adapter is None else adapter.own_modules)
     return model
@@ -235,8 +236,18 @@ def _is_adapter(path: str) -> bool:
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 
+def _adapter_config(adapter: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"the adapter_config.json of {adapter} could not be read: {_first_line(error)}") from error
+    if not isinstance(settings, dict):
+        raise InputError(f"the adapter_config.json of {adapter} holds no settings")
+    return settings
+
+
 def _base_of(adapter: Path) -> str:
-    base = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("base_model_name_or_path")
+    base = _adapter_config(adapter).get("base_model_name_or_path")
     if not base:
         raise InputError(f"the adapter {adapter} does not say which model it belongs to; pass the model and adapter=")
     return base
@@ -247,7 +258,7 @@ def _adapter_settings(path: Path) -> _Adapter:
         raise InputError(f"{path} is no PEFT adapter: it has no adapter_config.json")
     if not (path / "adapter_model.safetensors").is_file():
         raise InputError(f"the adapter {path} has no adapter_model.safetensors")
-    settings = json.loads((path / "adapter_config.json").read_text(encoding="utf-8"))
+    settings = _adapter_config(path)
     own: set[str] = set(settings.get("modules_to_save") or ())
     task = settings.get("task_type")
     if task in {"SEQ_CLS", "TOKEN_CLS"}:
@@ -257,10 +268,14 @@ def _adapter_settings(path: Path) -> _Adapter:
 
 def _label_count(path: Path, own: set[str]) -> int | None:
     """How many classes the adapter's own head has: the rows of its last weight."""
+    try:
+        names = _weight_names(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"the weights of the adapter {path} could not be read: {_first_line(error)}") from error
     with safe_open(path / "adapter_model.safetensors", framework="pt") as weights:
         rows = {
             key: weights.get_slice(key).get_shape()[0]
-            for key in weights.keys()  # noqa: SIM118 - a safetensors file is no mapping
+            for key in names
             if key.endswith("weight") and own & set(key.split(".")) and "lora" not in key
         }
     return rows[max(rows)] if rows else None
@@ -269,20 +284,50 @@ def _label_count(path: Path, own: set[str]) -> int | None:
 def _merged(model: PreTrainedModel, adapter: _Adapter) -> PreTrainedModel:
     """The adapter added into the weights: afterwards it is a plain model."""
     try:
-        from peft import PeftModel
+        from peft import PeftModel, get_peft_model_state_dict
     except ImportError as error:
         raise InputError("adapters need the package peft: pip install 'attnscope[peft]'") from error
+    base = _adapter_config(adapter.path).get("base_model_name_or_path") or "another model"
+    misfit = f"the adapter {adapter.path} was made for {base} and does not fit {model.config.name_or_path}"
     try:
-        merged = PeftModel.from_pretrained(model, str(adapter.path)).merge_and_unload()
-    except (RuntimeError, ValueError, KeyError) as error:
-        base = json.loads((adapter.path / "adapter_config.json").read_text(encoding="utf-8")).get(
-            "base_model_name_or_path"
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what PEFT warns of is checked right below
+            wrapped = PeftModel.from_pretrained(model, str(adapter.path))
+            needed, given = set(get_peft_model_state_dict(wrapped)), _weight_names(adapter.path)
+            merged = wrapped.merge_and_unload()
+    except Exception as error:  # whatever an adapter of another model makes PEFT raise
+        raise InputError(f"{misfit}: {_first_line(error)}") from error
+    if needed != given:
+        odd = sorted(needed ^ given)
         raise InputError(
-            f"the adapter {adapter.path} was made for {base or 'another model'} and does not fit "
-            f"{model.config.name_or_path}: {_first_line(error)}"
-        ) from error
+            f"{misfit}: {len(needed - given)} of its weights are missing and {len(given - needed)} have no "
+            f"place ({odd[0]})"
+        )
     return merged
+
+
+def _weight_names(adapter: Path) -> set[str]:
+    with safe_open(adapter / "adapter_model.safetensors", framework="pt") as weights:
+        return set(weights.keys())
+
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.*",
+    "*.spm",
+    "spiece.model",
+    "sentencepiece*",
+    "*.tiktoken",
+)
+
+
+def _tokenizer(source: _Source) -> PreTrainedTokenizerBase | None:
+    """The model's tokenizer. From a folder without its files Transformers would make up an empty one."""
+    folder = source.folder
+    if folder is not None and source.gguf is None and not any(any(folder.glob(name)) for name in _TOKENIZER_FILES):
+        return None
+    return _optional(AutoTokenizer, source)
 
 
 def _optional(kind: Any, source: _Source) -> Any:
@@ -307,8 +352,10 @@ def _device(device: str | None) -> torch.device:
         place = torch.device(device)
     except RuntimeError as error:
         raise InputError(f"unknown device {device!r}; say cpu, cuda or cuda:0") from error
-    if place.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; say cpu")
+    try:
+        torch.ones(1, device=place).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"device {device!r} was asked for, but PyTorch can't use one here; say cpu") from error
     return place
 
 

@@ -30,7 +30,7 @@ def test_attributes_say_what_was_done(bert: ats.Model) -> None:
     assert attributes["architecture"] == "BertModel"
     assert attributes["dtype"] == "float32"
     assert attributes["stack"] == "self"
-    assert attributes["measures"] == ["weight", "value_norm"]
+    assert attributes["measures"] == "weight, value_norm"
     assert 0 <= attributes["reconstruction_error"] < 1e-5
     assert attributes["least_weight_sum"] == pytest.approx(1)
     assert {"attnscope_version", "torch_version", "transformers_version"} <= set(attributes)
