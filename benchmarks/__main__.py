@@ -37,7 +37,7 @@ from attnscope.measures import MEASURES
 from attnscope.record import LayerRecord
 from benchmarks import reference
 
-ALL = tuple(MEASURES)
+ALL = tuple(name for name, measure in MEASURES.items() if not measure.needs_tail and not measure.self_only)
 LENGTHS = (128, 384)
 REPEATS = 9
 THREADS = 2
@@ -92,7 +92,7 @@ def overhead(model: ats.Model, length: int, repeats: int) -> dict[str, float]:
 
 def decomposed(record: LayerRecord) -> list[Tensor]:
     """What `analyze` does with a layer's record, but for the copy into the result."""
-    measures = [measure for measure in MEASURES.values() if measure.name != "expansion_rate"]
+    measures = [MEASURES[name] for name in ALL if name != "expansion_rate"]
     scopes = dict.fromkeys(scope for measure in measures if measure.is_map for scope in measure.scopes)
     parts = Parts(record, tuple(scopes))
     found = []

@@ -13,6 +13,7 @@ import transformers
 from hypothesis import HealthCheck, settings
 
 import attnscope as ats
+from attnscope.measures import MEASURES
 from tests import zoo
 
 torch.set_num_threads(1)
@@ -20,6 +21,10 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
+
+
+OF_ATTENTION = [name for name, measure in MEASURES.items() if not measure.needs_tail and not measure.self_only]
+"""The measures that every attention layer has: of the attention and its block."""
 
 
 @functools.cache

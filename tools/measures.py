@@ -14,6 +14,10 @@ ORDER = (
     "block_norm",
     "mixing_ratio",
     "expansion_rate",
+    "encoder_norm",
+    "feedforward_norm",
+    "alti",
+    "value_zeroing",
 )
 """From what is looked at first to what is built on it; a measure that is not named here comes after them."""
 
@@ -39,6 +43,15 @@ Across stacks (a decoder looking at its encoder) the residual belongs to no key:
 `attention_norm` times the multipliers, and the own part in `mixing_ratio` is the residual alone. With attention sinks
 the weights of a query sum to less than 1; `attrs["least_weight_sum"]` says how little. Behind an output gate
 (Qwen3-Next) a key's vector is another one for each query, so there is no `value_norm`.
+
+The feed-forward block is taken as the integrated gradients, from zero, of its activations (Kobayashi et al. 2024), for
+which there is a closed form: an elementwise g(s) gives each part z the share z · g(s)/s, and a gated unit g(a) · b
+gives b's parts the factor M = ∫₀¹ g(ta) dt and a's parts b · (g(a) − M)/a. Experts are those that the router chose,
+with its weights held. In `feedforward_norm` the biases have a part of their own; that all parts add up to the layer's
+own output is Law 3, whose error stands in the result. Where the feed-forward runs beside the attention, a token's own
+part holds its feed-forward. `encoder_norm` leaves the feed-forward out, but takes the statistic of the closing norm
+from the real total, as GlobEnc does. `feedforward_norm` and `value_zeroing` run the model again on copies of the text,
+one for each key: they cost about as many passes as the text has tokens.
 """
 
 

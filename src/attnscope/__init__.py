@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
+    from attnscope.analyses.decomposed import decomposed
     from attnscope.analyses.demo import demo_model
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
@@ -21,6 +22,7 @@ _HOMES = {
     "UnsupportedModel": "attnscope.errors",
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
+    "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
     "load": "attnscope.store.datasets",
     "save": "attnscope.store.datasets",
@@ -33,6 +35,7 @@ __all__ = [
     "UnsupportedModel",
     "analyze",
     "attribute",
+    "decomposed",
     "demo_model",
     "load",
     "save",

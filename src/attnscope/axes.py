@@ -28,7 +28,7 @@ GLOSSARY: Final[Mapping[str, str]] = MappingProxyType(
         VALUE: "width of one head",
         SOURCE: "token before layer 1",
         CATEGORY: "kind of token, such as [SEP] or punctuation",
-        STEP: "token for which an output is explained",
         LAG: "position of the key minus position of the query",
+        STEP: "token for which an output is explained",
     }
 )

@@ -19,7 +19,7 @@ def test_says_what_it_is_and_where_it_comes_from(name: str) -> None:
     assert measure.name == name
     assert measure.formula
     assert measure.summary.endswith((".", "variants.", "weights only."))
-    assert any(year in measure.paper for year in ("2020", "2021"))
+    assert any(year in measure.paper for year in ("2020", "2021", "2022", "2023", "2024"))
     assert set(measure.dims) <= set(GLOSSARY) | set(measure.coordinates)
 
 

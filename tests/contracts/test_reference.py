@@ -8,10 +8,9 @@ import torch
 import xarray as xr
 
 import attnscope as ats
-from attnscope.measures import MEASURES
 from benchmarks.reference import Layer, Reference, materialise
 from tests import zoo
-from tests.conftest import zoo_model
+from tests.conftest import OF_ATTENTION, zoo_model
 from tests.contracts import extraction
 
 CASES = sorted(extraction.ARCHITECTURES)
@@ -29,7 +28,7 @@ def references(name: str, stack: str) -> tuple[Reference, ...]:
 
 @functools.cache
 def analysed(name: str, stack: str) -> xr.Dataset:
-    return ats.analyze(zoo_model(name), zoo.inputs(name), measures=list(MEASURES), stack=stack)
+    return ats.analyze(zoo_model(name), zoo.inputs(name), measures=OF_ATTENTION, stack=stack)
 
 
 def relative(found: torch.Tensor, actual: torch.Tensor) -> float:
@@ -43,7 +42,7 @@ def test_the_reference_itself_adds_up(name: str, stack: str) -> None:
         assert relative(reference.law2, layer.block_output) < 1e-6
 
 
-@pytest.mark.parametrize("measure", sorted(MEASURES))
+@pytest.mark.parametrize("measure", sorted(OF_ATTENTION))
 @pytest.mark.parametrize(("name", "stack"), CASES)
 def test_measure_is_what_the_reference_says(name: str, stack: str, measure: str) -> None:
     expected = np.stack([reference.measures[measure] for reference in references(name, stack)])

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 
 import attnscope as ats
-from attnscope.measures import MEASURES
-from tests.conftest import zoo_model
+from tests.conftest import OF_ATTENTION, zoo_model
 from tests.golden import numbers
 
 
 @pytest.mark.parametrize("case", numbers.CASES)
 def test_every_measure_is_stored(case: str) -> None:
-    assert set(numbers.stored(case)) == set(MEASURES)
+    assert set(numbers.stored(case)) == set(OF_ATTENTION)
 
 
-@pytest.mark.parametrize("measure", sorted(MEASURES))
+@pytest.mark.parametrize("measure", sorted(OF_ATTENTION))
 @pytest.mark.parametrize("case", numbers.CASES)
 def test_engine_gives_the_stored_numbers(case: str, measure: str) -> None:
     name, stack = numbers.CASES[case]

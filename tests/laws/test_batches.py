@@ -16,12 +16,12 @@ from attnscope.models.encode import Encoded
 from attnscope.record import LayerRecord
 from attnscope.text.words import between_words, sum_over_key_pieces
 from tests import zoo
-from tests.conftest import zoo_model
+from tests.conftest import OF_ATTENTION, zoo_model
 
 TEXTS = ("the cat sat on the mat and it was good", "bad dog", "is it a movie ?")
 TEXT_MODELS = [name for name in zoo.NAMES if zoo.SPECS[name].tokenizer is not None]
 PAIRED = [name for name in TEXT_MODELS if zoo.KINDS[name] == "encoder-decoder"]
-MAPS = [name for name, measure in MEASURES.items() if measure.is_map]
+MAPS = [name for name in OF_ATTENTION if MEASURES[name].is_map]
 PLAIN = [name for name in TEXT_MODELS if name not in PAIRED]
 
 
@@ -101,7 +101,7 @@ def test_reductions_are_reductions_of_the_map(name: str, how: str, block: int, m
     from attnscope.analyses import analyze
     from attnscope.text.categories import categorise
 
-    model, everything = zoo_model(name), list(MEASURES)
+    model, everything = zoo_model(name), OF_ATTENTION
     dense = ats.analyze(model, TEXTS[0], measures=everything)
     monkeypatch.setattr(analyze, "_BLOCK_ROWS", block)
     found = ats.analyze(model, TEXTS[0], measures=everything, reduce=how, top=3)
@@ -123,12 +123,12 @@ def test_reductions_are_reductions_of_the_map(name: str, how: str, block: int, m
 @given(st.sets(st.integers(1, 3), min_size=1), st.permutations([1, 2, 3, 4]), st.integers(1, 4))
 def test_a_selection_selects_the_same_numbers(layers: set[int], order: list[int], count: int) -> None:
     model, inputs, heads = zoo_model("albert"), zoo.inputs("albert"), order[:count]
-    everything = ats.analyze(model, inputs, measures=list(MEASURES))
-    found = ats.analyze(model, inputs, measures=list(MEASURES), layers=layers, heads=heads)
+    everything = ats.analyze(model, inputs, measures=OF_ATTENTION)
+    found = ats.analyze(model, inputs, measures=OF_ATTENTION, layers=layers, heads=heads)
     assert found["layer"].values.tolist() == sorted(layers)
     assert found["head"].values.tolist() == heads
     expected = everything.sel(layer=sorted(layers), head=heads)
-    for name in MEASURES:
+    for name in OF_ATTENTION:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
 
 

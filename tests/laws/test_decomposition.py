@@ -11,9 +11,10 @@ from attnscope.decompose.scopes import scope
 from attnscope.measures import MEASURES
 from attnscope.record import Norm
 from benchmarks.reference import Layer, materialise
+from tests.conftest import OF_ATTENTION
 from tests.laws.records import Dice, as_record, layers, sizes
 
-COMPUTED = [measure for name, measure in MEASURES.items() if name != "expansion_rate"]
+COMPUTED = [MEASURES[name] for name in OF_ATTENTION if name != "expansion_rate"]
 SCOPES = ("attention", "residual", "block")
 
 

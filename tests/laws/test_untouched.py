@@ -14,12 +14,12 @@ from torch import nn
 from transformers import PreTrainedModel
 
 import attnscope as ats
-from attnscope.measures import MEASURES
 from benchmarks.reference import materialise
 from tests import zoo
+from tests.conftest import OF_ATTENTION
 from tests.contracts import extraction
 
-ALL = [name for name in MEASURES if name != "expansion_rate"]
+ALL = [name for name in OF_ATTENTION if name != "expansion_rate"]
 RATE = "expansion_rate"
 NAMES = ["bert", "llama", "bart", "bloom"]
 

@@ -61,5 +61,5 @@ def test_unsupported_model_survives_a_process_boundary():
 
 
 def test_the_glossary_names_each_axis_once_in_order():
-    assert list(GLOSSARY) == ["layer", "head", "query", "key", "model", "value", "source", "category", "lag"]
+    assert list(GLOSSARY) == ["layer", "head", "query", "key", "model", "value", "source", "category", "lag", "step"]
     assert all(GLOSSARY.values())

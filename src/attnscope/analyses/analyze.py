@@ -10,13 +10,13 @@ import torch
 import xarray as xr
 from numpy.typing import NDArray
 
-from attnscope.analyses import replays
 from attnscope.analyses.reductions import RANK, REDUCTIONS, Keeper, Kept, keeper
 from attnscope.axes import CATEGORY, HEAD, KEY, LAYER, QUERY
 from attnscope.decompose.laws import LawErrors
 from attnscope.decompose.parts import Parts
 from attnscope.errors import InputError, UnsupportedModel, one_of
 from attnscope.measures import Measure, lookup
+from attnscope.models import replays
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.structure import Site
@@ -368,7 +368,7 @@ def _dataset(
         LAYER: ((LAYER,), [layer.number for layer in layers]),
         HEAD: ((HEAD,), list(request.heads or range(1, sites[0].heads + 1))),
         RANK: ((RANK,), list(range(1, sizes.get(RANK, 0) + 1))),
-        "law": (("law",), ["attention", "block", "layer"]),
+        "law": (("law",), ["attention", "block", *(["layer"] if layers[0].errors.layer is not None else [])]),
     }
     if visit.categories is not None:
         labels[CATEGORY] = ((CATEGORY,), visit.categories.names)
@@ -379,10 +379,12 @@ def _dataset(
             variables, names = _in_units(variables, side, tokens, request.unit)
             labels[f"{side}_token"] = ((side,), names or _plain_labels(model, sizes[side]))
     laws = [(layer.errors.attention, layer.errors.block, layer.errors.layer) for layer in layers]
-    errors = [[_or_nan(error) for error in found] for found in laws]
+    errors = [[_or_nan(error) for error in found[: len(labels["law"][1])]] for found in laws]
     variables["law_error"] = ((LAYER, "law"), np.array(errors))
     long_names = {measure.name: f"{measure.summary} {measure.formula}" for measure in request.measures}
-    long_names |= {"law_error": "relative reconstruction error of the attention, its block and the whole layer (Laws 1 to 3)"}
+    long_names |= {
+        "law_error": "relative reconstruction error of the attention, its block and the whole layer (Laws 1 to 3)"
+    }
     return dataset(variables, labels, _attributes(model, visit, sites), long_names)
 
 

@@ -62,7 +62,8 @@ def attribute(
     if isinstance(text, str):
         attributes |= {"text": text} | ({} if pair is None else {"pair": pair})
     contribution = np.stack([one.contribution.cpu().numpy().astype(np.float32) for one in found])
-    labels, sides, contribution = _in_units(inputs, contribution, unit)
+    labels, sides = sources_of(inputs, contribution.shape[-1], unit)
+    contribution = _in_units(inputs, contribution, unit)
     sources = {"source_token": ((SOURCE,), labels)}
     if sides is not None:
         sources["source_side"] = ((SOURCE,), sides)
@@ -121,24 +122,31 @@ def _by_step(
     return dataset(variables, coordinates, attributes, _NAMES)
 
 
-def _in_units(inputs: Encoded, contribution: Floats, unit: Unit) -> tuple[list[str], list[str] | None, Floats]:
-    """Labels of the sources, which side each is of where there are two, and the contributions in the units asked for."""
-    sides = [inputs.source] if inputs.target is None else [inputs.source, inputs.target]
-    count = contribution.shape[-1]
-    if any(tokens is None for tokens in sides) or sum(len(tokens) for tokens in sides if tokens) != count:
-        return [str(number) for number in range(1, count + 1)], None, contribution
-    labels: list[str] = []
-    names: list[str] = []
-    parts: list[Floats] = []
-    start = 0
-    for tokens, side in zip(sides, ("source", "target"), strict=False):
-        assert tokens is not None
-        part = contribution[..., start : start + len(tokens)]
-        start += len(tokens)
-        parts.append(sum_over_key_pieces(part, tokens.words) if unit == "word" else part)
-        labels += units(tokens).labels if unit == "word" else tokens.strings
-        names += [side] * parts[-1].shape[-1]
-    return labels, names if len(sides) > 1 else None, np.concatenate(parts, -1)
+def sources_of(inputs: Encoded, count: int, unit: Unit = "token") -> tuple[list[str], list[str] | None]:
+    """Labels of the sources, and which side each is of where there are two."""
+    sides = _sides(inputs, count)
+    if not sides:
+        return [str(number) for number in range(1, count + 1)], None
+    labels = [list(units(tokens).labels if unit == "word" else tokens.strings) for tokens in sides]
+    if len(sides) == 1:
+        return labels[0], None
+    return [*labels[0], *labels[1]], ["source"] * len(labels[0]) + ["target"] * len(labels[1])
+
+
+def _sides(inputs: Encoded, count: int) -> list[Tokens]:
+    """The tokens that the sources are; none where they are no text."""
+    sides = [tokens for tokens in (inputs.source, inputs.target) if tokens is not None]
+    return sides if sum(len(tokens) for tokens in sides) == count else []
+
+
+def _in_units(inputs: Encoded, contribution: Floats, unit: Unit) -> Floats:
+    """The contributions in the units asked for."""
+    sides = _sides(inputs, contribution.shape[-1])
+    if unit == "token" or not sides:
+        return contribution
+    parts = np.split(contribution, [len(sides[0])], -1) if len(sides) > 1 else [contribution]
+    pairs = zip(parts, sides, strict=True)
+    return np.concatenate([sum_over_key_pieces(part, tokens.words) for part, tokens in pairs], -1)
 
 
 def _labels(tokens: Tokens | None, count: int) -> list[str]:

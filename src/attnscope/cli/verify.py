@@ -27,7 +27,9 @@ def verify(
     """Prove that the parts add up to what the model computed, on a text or on a small synthetic input.
 
     Law 1: the weighted vectors and the bias are the attention's own output. Law 2: with residual and normalisation
-    they are the block's own output. Exit code 1 if a layer fails.
+    they are the block's own output. Law 3: sent on through the feed-forward block, they and what biases do are the
+    whole layer's output. Exit code 1 if a layer fails Law 1 or 2; where Law 3 fails, measures of whole layers are
+    refused.
     """
     from attnscope.cli.guard import FAILED
     from attnscope.cli.loading import load_model
@@ -53,12 +55,17 @@ def _table(found: "Verification") -> "Table":
 
     from attnscope.cli.tables import table
 
-    columns = ["stack", "layer", "Law 1 error", "Law 2 error", "tolerance", "verdict"]
+    columns = ["stack", "layer", "Law 1 error", "Law 2 error", "Law 3 error", "tolerance", "verdict"]
     made = table(found.model, columns, left=1)
     for laws in found.layers:
         holds = _holds(laws, found.tolerance)
         verdict = Text("holds" if holds else "FAILS", style="green" if holds else "bold red")
-        errors = (Text(f"{laws.errors.attention:.1e}"), Text(_block(laws)), Text(f"{found.tolerance:.0e}"))
+        errors = (
+            Text(f"{laws.errors.attention:.1e}"),
+            Text(_shown(laws.errors.block)),
+            Text(_shown(laws.errors.layer)),
+            Text(f"{found.tolerance:.0e}"),
+        )
         made.add_row(Text(laws.stack), Text(str(laws.layer)), *errors, verdict)
     return made
 
@@ -66,6 +73,11 @@ def _table(found: "Verification") -> "Table":
 def _sentences(found: "Verification") -> list[str]:
     reasons = dict.fromkeys(laws.block_reason or "" for laws in found.layers if laws.errors.block is None)
     said = [f"Law 2 was not checked: {reason or 'the residual stream was not found'}." for reason in reasons]
+    reasons = dict.fromkeys(laws.layer_reason or "" for laws in found.layers if laws.errors.layer is None)
+    said += [f"Law 3 was not checked: {reason or 'the end of the layer was not found'}." for reason in reasons]
+    unproved = list(found.open_layers())
+    if unproved:
+        said.append(f"Law 3 fails in {', '.join(unproved)}: measures of whole layers are refused for this model.")
     if found.others:
         said.append(f"Without softmax attention, so not analysed: {', '.join(found.others)}.")
     if found.passed:
@@ -78,8 +90,8 @@ def _holds(laws: "LayerLaws", tolerance: float) -> bool:
     return laws.errors.attention <= tolerance and (block is None or block <= tolerance)
 
 
-def _block(laws: "LayerLaws") -> str:
-    return "not checked" if laws.errors.block is None else f"{laws.errors.block:.1e}"
+def _shown(error: float | None) -> str:
+    return "not checked" if error is None else f"{error:.1e}"
 
 
 def _plain(found: "Verification") -> dict[str, Any]:
@@ -97,6 +109,8 @@ def _plain(found: "Verification") -> dict[str, Any]:
                 "law_1_error": number(laws.errors.attention),
                 "law_2_error": number(laws.errors.block),
                 "law_2_reason": laws.block_reason if laws.errors.block is None else None,
+                "law_3_error": number(laws.errors.layer),
+                "law_3_reason": laws.layer_reason if laws.errors.layer is None else None,
                 "holds": _holds(laws, found.tolerance),
             }
             for laws in found.layers

@@ -267,7 +267,8 @@ def with_own_target(
         raise InputError("the model has no head that writes a target; give one as the pair")
     limit = min(longest, position_limit(model, tokenizer) or longest)
     with torch.no_grad():
-        written = model.generate(**source.inputs, do_sample=False, num_beams=1, max_length=limit)
+        generate: Any = model.generate
+        written = generate(**source.inputs, do_sample=False, num_beams=1, max_length=limit)
     if written.shape[1] < 2:
         raise InputError("the model writes no target for this source; give one as the pair")
     ids = written[:, :-1]

@@ -11,7 +11,7 @@ What is frozen, and how:
     norm         the standard deviation it divides by; centring and gain stay
     activation   g(s) = s · (g(s) / s), the slope of the straight line from the origin (METHODS 3)
     gated unit   g(a) · b = M · b + a · (b (g(a) − M) / a) with M the mean of g on the way from 0 to a: the integrated
-                 gradients of the product
+                 gradients of the product; (b + 1) in place of b where a model shifts that branch
     gates        sigmoids and softmaxes, of routers and output gates
 """
 
@@ -32,7 +32,7 @@ from attnscope.models.norms import NormSource, NotANorm, understand
 from attnscope.models.trace import base_name, is_norm
 
 _ACTIVATIONS = frozenset(
-    {"gelu", "silu", "relu", "tanh", "mish", "hardswish", "leaky_relu", "elu", "relu6", "quick_gelu"}
+    {"gelu", "silu", "relu", "tanh", "mish", "hardswish", "leaky_relu", "elu", "relu6", "quick_gelu", "clamp", "clip"}
 )
 _GATES = frozenset({"softmax", "sigmoid", "erf"})
 """`erf` because GELU, written out, is x times a gate made of it."""
@@ -54,6 +54,11 @@ class Frozen(TorchFunctionMode):
         """What the activations that are running were given."""
         self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
         """Activations' outputs, by identity: kept alive, with their input and function, for gated units."""
+        self._sigmoids: dict[int, tuple[Tensor, Tensor]] = {}
+        """Sigmoids, by identity, with what they were made of: an activation may be written as x · σ(kx)."""
+        self._scaled: dict[int, tuple[Tensor, Tensor, float]] = {}
+        self._shifted: dict[int, tuple[Tensor, Tensor, float]] = {}
+        """Products, and sums, of a tensor and a number, by identity."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         keywords = kwargs or {}
@@ -61,12 +66,19 @@ class Frozen(TorchFunctionMode):
         if self._inside or not args or not isinstance(args[0], Tensor):
             return func(*args, **keywords)
         if name in _GATES:
-            return func(*args, **keywords).detach()
+            gate = func(*args, **keywords).detach()
+            if name == "sigmoid" and carries(args[0]):
+                self._sigmoids[id(gate)] = (gate, args[0])
+            return gate
         if name in _ACTIVATIONS and args[0].is_floating_point():
             return self._line(args[0], lambda x: func(x, *args[1:], **keywords))
         if name == "mul" and len(args) == 2 and isinstance(args[1], Tensor):
             return self._product(func, args[0], args[1])
-        return func(*args, **keywords)
+        result = func(*args, **keywords)
+        if name in {"mul", "add"} and len(args) == 2 and isinstance(args[1], int | float) and carries(args[0]):
+            known = self._scaled if name == "mul" else self._shifted
+            known[id(result)] = (result, args[0], float(args[1]))
+        return result
 
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
@@ -84,7 +96,8 @@ class Frozen(TorchFunctionMode):
         finally:
             for handle in handles:
                 handle.remove()
-            self._activated.clear()
+            for known in (self._activated, self._sigmoids, self._scaled, self._shifted):
+                known.clear()
 
     def _enter(self, _module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The module's own code sees plain numbers: some has derivatives of its own, that know no other direction."""
@@ -114,11 +127,23 @@ class Frozen(TorchFunctionMode):
         return line
 
     def _product(self, func: Callable[..., Tensor], left: Tensor, right: Tensor) -> Tensor:
-        for activated, other in ((left, right), (right, left)):
-            known = self._activated.get(id(activated))
-            if known is not None and carries(other) and other.shape == activated.shape:
-                return _gated(known[1], other, activated, known[2], self._plain)
+        for one, other in ((left, right), (right, left)):
+            known = self._activated.get(id(one))
+            if known is not None and carries(other) and other.shape == one.shape:
+                _, _, shift = self._shifted.get(id(other), (other, other, 0.0))
+                return _gated(known[1], other, one, known[2], self._plain, shift)
+            factor = self._own_gate(one, other)
+            if factor is not None:
+                return self._line(one, lambda x, factor=factor: x * torch.sigmoid(factor * x))
         return func(left, right)
+
+    def _own_gate(self, x: Tensor, gate: Tensor) -> float | None:
+        """k, where a gate is σ(kx)."""
+        _, source = self._sigmoids.get(id(gate), (gate, None))
+        if source is None or source is x:
+            return None if source is None else 1.0
+        _, scaled, factor = self._scaled.get(id(source), (source, None, 0.0))
+        return factor if scaled is x else None
 
     @contextlib.contextmanager
     def _plain(self) -> Generator[None]:
@@ -185,16 +210,17 @@ def _slope_at_zero(function: Function, x: Tensor) -> Tensor:
     return (function(step) - function(-step)) / (2 * step)
 
 
-def _gated(a: Tensor, b: Tensor, activated: Tensor, function: Function, plain: Any) -> Tensor:
-    """g(a) · b as a sum of a part of b and a part of a."""
-    held = a.detach()
+def _gated(a: Tensor, b: Tensor, activated: Tensor, function: Function, plain: Any, shift: float) -> Tensor:
+    """g(a) · b as a sum of a part of b and a part of a. A constant `shift` in b is there all the way from 0."""
+    held, other = a.detach(), b.detach()
     with plain(), torch.no_grad():
         mean = torch.zeros_like(held)
         for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
             mean += (weight / 2) * function(held * ((node + 1) / 2))
-        slope = _divided(activated.detach() - mean, held, lambda: _slope_at_zero(function, held) / 2)
+        rise = other * activated.detach() - (other - shift) * mean
+        slope = _divided(rise, held, lambda: _slope_at_zero(function, held) * (other + shift) / 2)
     with plain():
-        return mean * b + a * (b.detach() * slope)
+        return mean * (b - shift) + a * slope
 
 
 def biases_of(model: PreTrainedModel) -> dict[str, Tensor]:

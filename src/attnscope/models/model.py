@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from attnscope.decompose.laws import check
+from attnscope.decompose.laws import LawErrors, check
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
@@ -27,6 +28,7 @@ from attnscope.models.encode import (
     with_own_target,
 )
 from attnscope.models.probe import probe_inputs
+from attnscope.models.replays import whole_layer_errors
 from attnscope.models.rerun import Change, rerun
 from attnscope.models.structure import Site, Structure, discover
 from attnscope.models.targets import Position, Target
@@ -36,6 +38,7 @@ from attnscope.record import LayerRecord
 
 Visitor = Callable[[int, LayerRecord], None]
 _EVERYTHING = 1 << 60
+_HEADS = ("Classification", "QuestionAnswering", "QuestionAnsweringSimple", "LMHeadModel", "ForCausalLM", "MaskedLM")
 _FROM_MODELS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, NotImplementedError)
 """What models raise when they are given something they can't read."""
 _locks: WeakKeyDictionary[PreTrainedModel, threading.RLock] = WeakKeyDictionary()
@@ -251,12 +254,37 @@ class Model:
                 raise UnsupportedModel(self.name, f"the states before layer 1 were not found: {site.step_reason}")
         return tuple(site.step.residual.tap for site in firsts if site.step is not None)
 
+    def layer_ends(self) -> tuple[tuple[int, Tap], ...]:
+        """Where each layer ends, by its number: the decoder's layers, where there are an encoder and a decoder."""
+        name = "decoder" if self.is_encoder_decoder else self.default_stack()
+        sites = self.sites(name)
+        closing = {site.layer: site for site in self.structure.sites if site.stack == "cross"} | {
+            site.layer: site for site in sites if site.tail is not None
+        }
+        ends: list[tuple[int, Tap]] = []
+        for site, following in zip(sites, [*sites[1:], None], strict=True):
+            last = closing.get(site.layer)
+            if last is not None and last.tail is not None:
+                ends.append((site.layer, last.tail.output))
+            elif following is not None and following.step is not None and following.layer == site.layer + 1:
+                ends.append((site.layer, following.step.residual.tap))
+            else:
+                raise UnsupportedModel(self.name, f"the end of layer {site.layer} was not found: {site.tail_reason}")
+        return tuple(ends)
+
+    @property
+    def has_logits(self) -> bool:
+        """Whether the model has a head whose logits can be explained."""
+        return self.hf_model.get_output_embeddings() is not None or any(
+            type(self.hf_model).__name__.endswith(ending) for ending in _HEADS
+        )
+
     def attribute(
         self, inputs: Encoded, choice: Any = None, position: Position = None
     ) -> tuple[list[Attribution], Target]:
         """What each token contributes to one logit or several, by a backward pass each, and what these are called."""
         taps = self.sources()
-        target = Target(self.name, self.hf_model, self.tokenizer, inputs, choice, position)
+        target = Target.of(self, inputs, choice, position)
         with self._running():
             return decompose(self.hf_model, inputs.inputs, taps, target), target
 
@@ -271,9 +299,7 @@ class Model:
     ) -> Any:
         """One pass over copies of a text in which `changes` may change what passes by: see `rerun.py`."""
         with self._running():
-            return rerun(
-                self.hf_model, inputs.inputs, changes, copies=copies, frozen=frozen, with_biases=with_biases
-            )
+            return rerun(self.hf_model, inputs.inputs, changes, copies=copies, frozen=frozen, with_biases=with_biases)
 
     @contextlib.contextmanager
     def _running(self) -> Generator[None]:
@@ -297,14 +323,32 @@ class Model:
             stacks = tuple(name for name in stacks if name == "encoder")
         laws: list[LayerLaws] = []
         for stack in stacks:
-            sites = structure.stack(stack)
-            reasons = {site.layer: site.step_reason for site in sites}
-
-            def visit(_: int, record: LayerRecord, reasons: dict[int, str | None] = reasons) -> None:
-                laws.append(LayerLaws(record.stack, record.layer, check(record), reasons[record.layer]))
-
-            self.run(inputs, visit, sites=sites)
+            laws += self._check_stack(inputs, structure.stack(stack))
         return Verification(self.name, tuple(laws), self.tolerance, structure.refusals, structure.others)
+
+    def _check_stack(self, inputs: Encoded, sites: Sequence[Site]) -> list[LayerLaws]:
+        """Laws 1 and 2 as the layers pass by, and Law 3 where their ends are known."""
+        found: list[tuple[LayerRecord, LawErrors]] = []
+        self.run(inputs, lambda _, record: found.append((record, check(record))), sites=sites, tails=True)
+        ends = [(site, record) for site, (record, _) in zip(sites, found, strict=True) if record.tail is not None]
+        errors, reason = dict[int, float](), None
+        try:
+            errors = {
+                record.layer: error
+                for (_, record), error in zip(ends, whole_layer_errors(self, inputs, ends), strict=True)
+            }
+        except UnsupportedModel as error:
+            reason = error.reason
+        return [
+            LayerLaws(
+                record.stack,
+                record.layer,
+                replace(laws, layer=errors.get(record.layer)),
+                site.step_reason,
+                reason or site.tail_reason,
+            )
+            for site, (record, laws) in zip(sites, found, strict=True)
+        ]
 
     def verify(self, text: Any = None, pair: str | None = None) -> Verification:
         """Prove that the parts add up to what the model computed, or raise `UnsupportedModel` with the reason."""

@@ -1,6 +1,9 @@
 """Passes over copies of one text, in which what flows is changed on the way: for questions of the kind "what if"."""
 
 import contextlib
+import functools
+import importlib
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +35,12 @@ class Passing:
         """The derivative, as it is now; None where none has reached the tensor."""
         part = forward_ad.unpack_dual(self.tensor).tangent
         return None if part is None else part.clone()
+
+    @property
+    def flowing(self) -> Tensor:
+        """The derivative, zero where none has reached the tensor."""
+        part = self.part
+        return torch.zeros_like(self.values) if part is None else part
 
     def replace(self, values: Tensor) -> None:
         """Go on with other numbers, through which nothing flows."""
@@ -76,8 +85,17 @@ def rerun(
 @contextlib.contextmanager
 def flowing() -> Generator[None]:
     """Where the derivatives of `rerun` live."""
+    _prepare()
     with forward_ad.dual_level():
         yield
+
+
+@functools.cache
+def _prepare() -> None:
+    """What torch compiles when it is first asked for derivatives of this kind, with a warning about its own ways."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        importlib.import_module("torch._decomp.decompositions_for_jvp")
 
 
 def part_of(tensor: Tensor) -> Tensor:

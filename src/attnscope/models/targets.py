@@ -30,6 +30,11 @@ class Target:
     positions: list[int] = field(default_factory=list, init=False)
     """The tokens whose logits were picked; empty where there is one set for the whole text."""
 
+    @classmethod
+    def of(cls, model: Any, inputs: Encoded, choice: Any, position: Position) -> "Target":
+        """The target of an `attnscope.Model`."""
+        return cls(model.name, model.hf_model, model.tokenizer, inputs, choice, position)
+
     def __call__(self, output: Any) -> list[Tensor]:
         self.names.clear()
         self.positions.clear()

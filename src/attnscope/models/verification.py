@@ -1,7 +1,7 @@
 """What proving a model found: reconstruction errors by layer, and what could not be followed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -22,6 +22,8 @@ class LayerLaws:
     errors: LawErrors
     block_reason: str | None
     """Why Law 2 was not checked, where it was not."""
+    layer_reason: str | None
+    """Why Law 3 was not, where it was not."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,14 @@ class Verification:
 
     @property
     def worst(self) -> float:
-        return max((laws.errors.worst for laws in self.layers), default=float("nan"))
+        """Of Laws 1 and 2: a model of which only Law 3 fails has its attention analysed, but not its whole layers."""
+        return max((_worst(laws.errors) for laws in self.layers), default=float("nan"))
+
+    def open_layers(self) -> Iterator[str]:
+        """Layers in which Law 3 does not hold, so that measures of whole layers are refused."""
+        for laws in self.layers:
+            if laws.errors.layer is not None and not laws.errors.layer <= self.tolerance:
+                yield f"{laws.stack} layer {laws.layer}"
 
     def failures(self) -> Iterator[str]:
         """One sentence for each layer that does not add up or could not be followed."""
@@ -58,3 +67,7 @@ class Verification:
         if failures:
             more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
             raise UnsupportedModel(self.model, f"{failures[0]}{more}; rounding explains at most {self.tolerance:.0e}")
+
+
+def _worst(errors: LawErrors) -> float:
+    return replace(errors, layer=None).worst

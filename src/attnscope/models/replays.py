@@ -1,13 +1,14 @@
 """Layers run again on copies of a text, one copy for each key, all layers in one pass.
 
-    zeroed    a layer's attention without what the key's values bring; at the layer's end its real output is put back,
-              so that every layer is asked alone
-    carried   the key's part of the block's output is sent as a derivative through the frozen rest of the layer
+zeroed    a layer's attention without what the key's values bring; at the layer's end its real output is put back,
+          so that every layer is asked alone
+carried   the key's part of the block's output is sent as a derivative through the frozen rest of the layer
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -20,11 +21,13 @@ from attnscope.errors import UnsupportedModel
 from attnscope.measures import Measure
 from attnscope.measures.registry import Replay, Replayed
 from attnscope.models.encode import Encoded
-from attnscope.models.model import Model
 from attnscope.models.rerun import Change, Passing, flowing
 from attnscope.models.structure import Site
 from attnscope.models.trace import Tap
-from attnscope.record import LayerRecord
+from attnscope.record import Block, LayerRecord, Tail
+
+if TYPE_CHECKING:
+    from attnscope.models.model import Model
 
 COPIES = 16
 """Copies of a text in one pass, unless someone says otherwise: memory grows with them, time hardly shrinks beyond."""
@@ -41,7 +44,7 @@ class Played:
 
 
 def play(
-    model: Model,
+    model: "Model",
     inputs: Encoded,
     layers: Layers,
     measures: Sequence[Measure],
@@ -50,19 +53,18 @@ def play(
 ) -> Played:
     """Run the layers again for all measures that need it; `step` is called after each pass."""
     played = Played()
-    for kind in dict.fromkeys(measure.replay for measure in measures):
+    for kind in _kinds(measures):
         wanted = [measure for measure in measures if measure.replay == kind]
         found = {measure.name: [_empty(record) for _, record in layers] for measure in wanted}
         sums = [torch.zeros_like(record.projected) for _, record in layers]
-
-        def take(index: int, keys: slice, output: Tensor, found=found, sums=sums, wanted=wanted) -> None:  # noqa: ANN001
-            sums[index] += output.sum(0)
-            for measure in wanted:
-                replayed = Replayed(layers[index][1], output)
-                found[measure.name][index][:, keys] = measure.compute(replayed)
-
-        if kind is not None:
-            _passes(model, inputs, layers, kind, copies, take, step)
+        for keys in _chunks(layers[0][1].keys, copies):
+            outputs = _outputs(model, inputs, layers, kind, keys)
+            for index, (output, (_, record)) in enumerate(zip(outputs, layers, strict=True)):
+                sums[index] += output.sum(0)
+                for measure in wanted:
+                    found[measure.name][index][:, keys] = measure.compute(Replayed(record, output))
+            if step is not None:
+                step()
         if kind == "carried":
             played.errors = law_errors(model, inputs, layers, sums)
         played.maps |= found
@@ -71,19 +73,22 @@ def play(
 
 def passes(layers: Layers, measures: Sequence[Measure], copies: int = COPIES) -> int:
     """How many passes `play` takes."""
-    kinds = {measure.replay for measure in measures if measure.replay is not None}
-    return len(kinds) * -(-layers[0][1].keys // copies)
+    return len(_kinds(measures)) * -(-layers[0][1].keys // copies)
+
+
+def _kinds(measures: Sequence[Measure]) -> list[Replay]:
+    return list(dict.fromkeys(measure.replay for measure in measures if measure.replay is not None))
 
 
 def law_errors(
-    model: Model, inputs: Encoded, layers: Layers, tokens: Sequence[Float[Tensor, "query model"]]
+    model: "Model", inputs: Encoded, layers: Layers, tokens: Sequence[Float[Tensor, "query model"]]
 ) -> list[float]:
     """Law 3: what the tokens bring to each layer's output, and what biases do, are the output itself."""
     biases: list[Tensor] = []
 
     def carry(record: LayerRecord) -> Tensor:
-        assert record.block is not None and record.tail is not None
-        constant = block_constant(record, record.block, with_extra=not record.tail.is_parallel)
+        block, tail = _known(record)
+        constant = block_constant(record, block, with_extra=not tail.is_parallel)
         own = scope(record, "block").own() if record.is_cross else None
         return (constant if own is None else constant + own)[None]  # across stacks the stream is no key's
 
@@ -96,59 +101,47 @@ def law_errors(
     return [relative_error(total + bias[0], _end(record)) for (_, record), total, bias in pairs]
 
 
-def verify_tail(model: Model, inputs: Encoded, layers: Layers) -> list[float]:
+def whole_layer_errors(model: "Model", inputs: Encoded, layers: Layers) -> list[float]:
     """Law 3 in two passes: all tokens' parts as one."""
     totals: list[Tensor] = []
 
     def carry(record: LayerRecord) -> Tensor:
-        assert record.block is not None and record.tail is not None
-        constant = block_constant(record, record.block, with_extra=not record.tail.is_parallel)
-        tokens = record.block.output - constant
-        if record.tail.is_parallel:  # the stream and the feed-forward's share of it arrive by themselves
-            assert record.block.extra is not None
-            tokens = tokens - record.block.extra - record.block.residual
+        block, tail = _known(record)
+        constant = block_constant(record, block, with_extra=not tail.is_parallel)
+        tokens = block.output - constant
+        if record.is_cross:
+            own = scope(record, "block").own()
+            tokens = tokens if own is None else tokens - own  # the stream is no key's
+        if tail.is_parallel:  # the stream and the feed-forward's share of it arrive by themselves
+            assert block.extra is not None
+            tokens = tokens - block.extra - block.residual
         return tokens[None]
+
+    def own(record: LayerRecord) -> Callable[[Tensor], Tensor] | None:
+        return None if record.is_cross else lambda values: values
 
     changes: Changes = defaultdict(list)
     for site, record in layers:
-        _carry(changes, site, record, lambda values: values, carry, totals.append)
+        _carry(changes, site, record, own(record), carry, totals.append)
     with flowing():
         model.rerun(inputs, changes, frozen=True)
     return law_errors(model, inputs, layers, [total[0] for total in totals])
 
 
-Take = Callable[[int, slice, Tensor], None]
-
-
-def _passes(
-    model: Model,
-    inputs: Encoded,
-    layers: Layers,
-    kind: Replay,
-    copies: int,
-    take: Take,
-    step: Callable[[], None] | None,
-) -> None:
-    for keys in _chunks(layers[0][1].keys, copies):
-        changes: Changes = defaultdict(list)
-        for index, (site, record) in enumerate(layers):
-
-            def keep(output: Tensor, index: int = index, keys: slice = keys) -> None:
-                take(index, keys, output)
-
-            if kind == "zeroed":
-                _zero(changes, site, record, keys, keep)
-            else:
-                _send(changes, site, record, keys, keep)
-        with flowing():
-            model.rerun(inputs, changes, copies=keys.stop - keys.start, frozen=kind == "carried")
-        if step is not None:
-            step()
+def _outputs(model: "Model", inputs: Encoded, layers: Layers, kind: Replay, keys: slice) -> list[Tensor]:
+    """One pass: what each layer puts out on the copies for some keys."""
+    outputs: list[Tensor] = []
+    changes: Changes = defaultdict(list)
+    for site, record in layers:
+        (_zero if kind == "zeroed" else _send)(changes, site, record, keys, outputs.append)
+    with flowing():
+        model.rerun(inputs, changes, copies=keys.stop - keys.start, frozen=kind == "carried")
+    return outputs
 
 
 def _zero(changes: Changes, site: Site, record: LayerRecord, keys: slice, keep: Callable[[Tensor], None]) -> None:
-    assert site.tail is not None and record.tail is not None
-    end = record.tail.output
+    assert site.tail is not None
+    end = _end(record)
 
     def take_away(passing: Passing) -> None:
         brought = part_vectors(record, "attention", keys)
@@ -163,8 +156,7 @@ def _zero(changes: Changes, site: Site, record: LayerRecord, keys: slice, keep: 
 
 
 def _send(changes: Changes, site: Site, record: LayerRecord, keys: slice, keep: Callable[[Tensor], None]) -> None:
-    assert record.tail is not None
-    parallel = record.tail.is_parallel
+    parallel = _known(record)[1].is_parallel
 
     def own(values: Tensor) -> Tensor:
         return one_each(values, keys)
@@ -183,7 +175,8 @@ def one_each(values: Float[Tensor, "copies token model"], tokens: slice) -> Floa
     """The state of a token of its own for each copy, and zero for all others."""
     part = torch.zeros_like(values)
     for copy, token in enumerate(range(tokens.start, tokens.stop)):
-        part[copy, token] = values[copy, token]
+        if 0 <= token < values.shape[1]:
+            part[copy, token] = values[copy, token]
     return part
 
 
@@ -200,8 +193,10 @@ def _carry(
     A feed-forward that runs beside the attention has had its part of the stream by then: there the tokens' `own`
     states flow from the layer's start, and the attention, of which all is known, hands on nothing.
     """
-    assert site.step is not None and site.tail is not None and record.tail is not None
-    if record.tail.is_parallel:
+    assert site.step is not None
+    assert site.tail is not None
+    parallel = _known(record)[1].is_parallel
+    if parallel:
         changes[site.step.residual.tap].append(
             lambda passing: passing.replace(passing.values) if own is None else passing.carry(own(passing.values))
         )
@@ -209,14 +204,12 @@ def _carry(
 
     def send(passing: Passing) -> None:
         part = brought(record).to(passing.tensor)
-        if record.tail is not None and record.tail.is_parallel and passing.part is not None:
+        if parallel and passing.part is not None:
             part = part + passing.part
         passing.carry(part)
 
     changes[site.step.output].append(send)
-    changes[site.tail.output].append(
-        lambda passing: keep(torch.zeros_like(passing.values) if passing.part is None else passing.part.to(record.value))
-    )
+    changes[site.tail.output].append(lambda passing: keep(passing.flowing.to(record.value)))
 
 
 def _chunks(count: int, size: int) -> Iterator[slice]:
@@ -228,12 +221,18 @@ def _empty(record: LayerRecord) -> Float[Tensor, "query key"]:
     return record.value.new_empty(record.queries, record.keys)
 
 
-def _end(record: LayerRecord) -> Float[Tensor, "query model"]:
+def _known(record: LayerRecord) -> tuple[Block, Tail]:
+    """The block and the rest of a layer that is known to its end."""
+    assert record.block is not None
     assert record.tail is not None
-    return record.tail.output
+    return record.block, record.tail
 
 
-def check_playable(model: Model, sites: Sequence[Site], measure: Measure) -> None:
+def _end(record: LayerRecord) -> Float[Tensor, "query model"]:
+    return _known(record)[1].output
+
+
+def check_playable(model: "Model", sites: Sequence[Site], measure: Measure) -> None:
     """Refuse layers whose end is not known, or which can't be run again this way."""
     for site in sites:
         if site.tail is None:
