@@ -4,6 +4,7 @@ Law 1: Σ_h Σ_j α^h_ij f^h(x_j) + b_O is the attention's output.
 Law 2: with residual, multipliers and normalisations, the parts of a block add up to the block's output.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -26,7 +27,8 @@ class LawErrors:
 
     @property
     def worst(self) -> float:
-        return self.attention if self.block is None else max(self.attention, self.block)
+        errors = [self.attention] if self.block is None else [self.attention, self.block]
+        return max(errors) if not any(map(math.isnan, errors)) else math.nan  # `max` overlooks NaN
 
 
 def relative_error(found: Float[Tensor, "query model"], actual: Float[Tensor, "query model"]) -> float:

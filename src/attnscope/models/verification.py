@@ -1,5 +1,6 @@
 """What proving a model found: reconstruction errors by layer, and what could not be followed."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -40,7 +41,8 @@ class Verification:
 
     @property
     def worst(self) -> float:
-        return max((laws.errors.worst for laws in self.layers), default=float("nan"))
+        errors = [laws.errors.worst for laws in self.layers]
+        return max(errors, default=math.nan) if not any(map(math.isnan, errors)) else math.nan
 
     def failures(self) -> Iterator[str]:
         """One sentence for each layer that does not add up or could not be followed."""
