@@ -1,5 +1,6 @@
 """The basic question: for one text, what flows from every key to every query, by each measure."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -96,7 +97,9 @@ def analyze(
     """
     if not isinstance(model, Model):
         raise InputError(f"the first argument is an attnscope Model, not {type(model).__name__}")
-    request = _request(measures, None if heads is None else _listed("heads", heads), unit, reduce, categories, top)
+    request = _request(
+        measures, None if heads is None else _numbers("heads", _listed("heads", heads)), unit, reduce, categories, top
+    )
     layers = None if layers is None else _layer_list(layers)
     if stride is None:
         encoded = [model.encode(text, pair)]
@@ -129,10 +132,14 @@ def _listed(what: str, given: Any) -> list[Any]:
 
 
 def _layer_list(given: Any) -> list[int]:
-    layers = _listed("layers", given)
-    if any(not isinstance(layer, int) for layer in layers):
-        raise InputError(f"layers are numbers from 1, such as [1, 3]; got {layers!r}")
-    return layers
+    return _numbers("layers", _listed("layers", given))
+
+
+def _numbers(what: str, given: list[Any]) -> list[int]:
+    """Whole numbers of any kind (those of numpy are no `int`)."""
+    if any(isinstance(number, bool) or not isinstance(number, int | np.integer) for number in given):
+        raise InputError(f"{what} are numbers from 1, such as [1, 3]; got {given!r}")
+    return [int(number) for number in given]
 
 
 def _report(progress: Progress, before: int, total: int, done: int) -> None:
@@ -165,8 +172,8 @@ def _request(
         raise InputError(f"top must be a whole number from 1, not {top!r}")
     if any(not isinstance(name, str) for name in names):
         raise InputError(f"measures are names, such as weight; got {names!r}")
-    if heads is not None and (not heads or any(not isinstance(head, int) for head in heads)):
-        raise InputError(f"heads are numbers from 1, such as [1, 3]; got {heads!r}")
+    if heads is not None and not heads:
+        raise InputError("no head was asked for; leave heads out to have all of them")
     chosen = tuple(lookup(name) for name in names)
     return Request(chosen, None if heads is None else tuple(dict.fromkeys(heads)), unit, reduce, categories, top)
 
@@ -332,6 +339,11 @@ def _one(
     if request.replayed:
         _play(model, inputs, sites, visit)
     for layer in visit.layers:
+        if not math.isfinite(layer.errors.worst):
+            raise InputError(
+                f"NaN or infinity came up in {sites[0].stack} layer {layer.number} of {model.name}: its weights hold "
+                "some, or numbers grew too large for its precision; float32 holds larger ones than float16"
+            )
         if not layer.errors.worst <= model.tolerance:
             raise UnsupportedModel(
                 model.name,

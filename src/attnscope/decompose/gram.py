@@ -28,12 +28,14 @@ def squared_lengths(
     weights: Float[Tensor, "head rows key"], grams: list[Float[Tensor, "key head head"]]
 ) -> list[Float[Tensor, "rows key"]]:
     """a_ijᵀ G_j a_ij for all pairs and each of several Gram forms; rounding below zero is cut off."""
-    _, rows, keys = weights.shape
+    heads, rows, keys = weights.shape
     found = [weights.new_empty(rows, keys) for _ in grams]
     size = ROWS if weights.device.type == "cpu" else rows
     for start in range(0, rows, size):
         step = slice(start, start + size)
-        columns = weights[:, step].permute(2, 0, 1).contiguous()
+        columns = weights.new_empty(keys, heads, min(start + size, rows) - start)
+        for head in range(heads):  # one at a time: the fast way to turn matrices over, above all for keys in the 1000s
+            columns[:, head] = weights[head, step].T
         for matrix, lengths in zip(grams, found, strict=True):
             lengths[step] = torch.bmm(matrix, columns).mul_(columns).sum(1).clamp_min_(0).T
     return found

@@ -5,6 +5,7 @@ Law 2: with residual, multipliers and normalisations, the parts of a block add u
 Law 3: sent through the feed-forward block, they and what biases do add up to the layer's output.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -28,7 +29,8 @@ class LawErrors:
 
     @property
     def worst(self) -> float:
-        return max(error for error in (self.attention, self.block, self.layer) if error is not None)
+        errors = [error for error in (self.attention, self.block, self.layer) if error is not None]
+        return math.nan if any(map(math.isnan, errors)) else max(errors)  # `max` overlooks NaN
 
 
 def relative_error(found: Float[Tensor, "query model"], actual: Float[Tensor, "query model"]) -> float:

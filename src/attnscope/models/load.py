@@ -1,6 +1,7 @@
 """Loading models safely: no pickles and no foreign code unless asked, no weights left random, none that are NaN."""
 
 import contextlib
+import functools
 import json
 import logging
 import warnings
@@ -21,10 +22,12 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    modeling_gguf_pytorch_utils,
 )
 from transformers.utils import logging as transformers_logging
 
 from attnscope.errors import InputError, UnsupportedModel
+from attnscope.models.finite import check_finite
 
 _DTYPES = {
     "float32": torch.float32,
@@ -76,7 +79,7 @@ def load(
         model = _model(source, config, precision, allow_pickle, settings)
         if settings is not None:
             model = _merged(model, settings)
-        _check_finite(model, source.name)
+        check_finite(model, source.name)
         tokenizer = _tokenizer(source)
         processor = _optional(AutoImageProcessor, source) if model.main_input_name == "pixel_values" else None
     torch.nn.Module.to(model, place)
@@ -97,6 +100,8 @@ class _Source:
 
     @classmethod
     def of(cls, name: str) -> "_Source":
+        if not name.strip():
+            raise InputError("the model's name is empty; give a model's folder, a .gguf file or a hub name")
         path = Path(name).expanduser()
         if path.suffix == ".gguf":
             if not path.is_file():
@@ -122,7 +127,10 @@ class _Source:
         if self.folder is None or self.gguf is not None:
             return
         if not (self.folder / "config.json").is_file():
-            raise InputError(f"{self.name} has no config.json, so it is no model folder (no model to be seen in it)")
+            raise InputError(
+                f"the folder {self.name} has no config.json, so it holds no Transformers model; give the folder that "
+                "has config.json and *.safetensors in it, or a .gguf file"
+            )
         if any(self.folder.glob("*.safetensors")):
             return
         pickles = sorted(path.name for pattern in _PICKLES for path in self.folder.glob(pattern))
@@ -207,12 +215,6 @@ def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[st
             f"the checkpoint {source.name} {what} {len(missing) + len(mismatched)} of the model's weights, which would "
             f"be left random: {names}"
         )
-
-
-def _check_finite(model: PreTrainedModel, name: str) -> None:
-    for key, parameter in model.named_parameters():
-        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
-            raise InputError(f"the weights of {name} hold NaN or infinity, first in {key}")
 
 
 @dataclass(frozen=True)
@@ -365,9 +367,12 @@ def _quietly() -> Generator[None]:
     level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.CRITICAL)
     transformers_logging.disable_progress_bar()
+    bar = modeling_gguf_pytorch_utils.tqdm  # this reader draws its own, whatever the library is told
+    modeling_gguf_pytorch_utils.tqdm = functools.partial(bar, disable=True)
     try:
         yield
     finally:
+        modeling_gguf_pytorch_utils.tqdm = bar
         transformers_logging.set_verbosity(level)
         if bars:
             transformers_logging.enable_progress_bar()

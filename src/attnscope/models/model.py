@@ -27,6 +27,7 @@ from attnscope.models.encode import (
     is_encoder_decoder,
     with_own_target,
 )
+from attnscope.models.finite import check_finite
 from attnscope.models.probe import probe_inputs
 from attnscope.models.replays import whole_layer_errors
 from attnscope.models.rerun import Change, rerun
@@ -106,17 +107,43 @@ class Model:
                     observed = _seeded(self.hf_model, inputs)
                 with eagerly(self.hf_model):
                     plain = _seeded(self.hf_model, inputs)
+                if not all(bool(torch.isfinite(tensor).all()) for tensor in plain):
+                    check_finite(self.hf_model, self.name)
+                used = self._used_attention(inputs, plain)
                 structure = discover(self.hf_model, tracer.trace, is_encoder_decoder(self.hf_model))
+            except AttnscopeError:
+                raise
             except _FROM_MODELS as error:
                 raise UnsupportedModel(
                     self.name, f"a small trial pass failed (example= takes inputs for one): {_first_line(error)}"
                 ) from error
         if not _same(observed, plain):
             raise UnsupportedModel(self.name, "observed, it puts out something else than it does by itself")
+        if used is not None:
+            raise UnsupportedModel(
+                self.name,
+                f"with the attention it is set to ({used}) it puts out something else than with eager attention, whose "
+                "weights are the ones that can be seen; if eager is meant, load it with attn_implementation='eager'",
+            )
         if not structure.sites:
             reasons = "; ".join(f"{refusal.module}: {refusal.reason}" for refusal in structure.refusals[:3])
             raise UnsupportedModel(self.name, reasons or "no softmax attention was seen in a trial pass")
         return structure
+
+    def _used_attention(self, inputs: Mapping[str, Any], plain: Sequence[torch.Tensor]) -> str | None:
+        """The attention the model is set to, if that gives other numbers than eager attention does.
+
+        It happens where an implementation leaves out a mask or a sink. In half precision rounding alone may send a
+        token to another expert, so nothing could be told there; and one that can't run here computes nothing.
+        """
+        parts = [part for part in self.hf_model.modules() if isinstance(part, PreTrainedModel)]
+        names = {str(part.config._attn_implementation) for part in parts} - {"eager", "None"}
+        if not names or self.hf_model.dtype not in {torch.float32, torch.float64}:
+            return None
+        try:
+            return None if _same(_seeded(self.hf_model, inputs), plain) else ", ".join(sorted(names))
+        except _FROM_MODELS:
+            return None
 
     def _trial(self) -> dict[str, torch.Tensor]:
         if self._example is not None:

@@ -782,9 +782,9 @@ def _measured_projection(module: nn.Module, width: int) -> Projection | None:
             rows = module(torch.eye(width, device=device, dtype=dtype)[None]) - bias
         except (RuntimeError, ValueError, TypeError, IndexError):
             return None
-    linear = sample.float() @ rows[0].float() + bias[0].float()
+    linear = sample.double() @ rows[0].double() + bias[0].double()
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-8}.get(dtype, 5e-2)
-    if not torch.allclose(answer.float(), linear, rtol=tolerance, atol=tolerance * float(answer.abs().max())):
+    if not torch.allclose(answer.double(), linear, rtol=tolerance, atol=tolerance * float(answer.abs().max())):
         return None
     return Projection(module, (rows[0], bias[0, 0]))
 

@@ -1,5 +1,6 @@
 """What proving a model found: reconstruction errors by layer, and what could not be followed."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -43,7 +44,8 @@ class Verification:
     @property
     def worst(self) -> float:
         """Of Laws 1 and 2: a model of which only Law 3 fails has its attention analysed, but not its whole layers."""
-        return max((_worst(laws.errors) for laws in self.layers), default=float("nan"))
+        errors = [_worst(laws.errors) for laws in self.layers]
+        return max(errors, default=math.nan) if not any(map(math.isnan, errors)) else math.nan
 
     def open_layers(self) -> Iterator[str]:
         """Layers in which Law 3 does not hold, so that measures of whole layers are refused."""
