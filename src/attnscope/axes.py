@@ -16,6 +16,7 @@ VALUE: Final = "value"
 SOURCE: Final = "source"
 CATEGORY: Final = "category"
 LAG: Final = "lag"
+STEP: Final = "step"
 
 GLOSSARY: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -27,6 +28,7 @@ GLOSSARY: Final[Mapping[str, str]] = MappingProxyType(
         VALUE: "width of one head",
         SOURCE: "token before layer 1",
         CATEGORY: "kind of token, such as [SEP] or punctuation",
+        STEP: "token for which an output is explained",
         LAG: "position of the key minus position of the query",
     }
 )

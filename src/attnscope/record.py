@@ -56,6 +56,19 @@ class Block:
     extra: Float[Tensor, "query model"] | None = None
 
 
+@dataclass(frozen=True)
+class Tail:
+    """The rest of the layer behind the attention's block: out = post(scale ⊙ (block + feed-forward))."""
+
+    output: Float[Tensor, "query model"]
+    is_parallel: bool
+    """The feed-forward runs beside the attention; what it adds is the block's `extra`."""
+    scale: Float[Tensor, "#model"] | None = None
+    post: Norm | None = None
+    total: Float[Tensor, "query model"] | None = None
+    """What `post` reads, where there is one."""
+
+
 @dataclass(frozen=True, eq=False)
 class ValueMap:
     """The affine map from an attention's input to its value vectors, as (input, head · value) and bias."""
@@ -90,6 +103,8 @@ class LayerRecord:
     """A factor of each query on all that is sent to it: the frozen statistic of a normalisation before the
     projection, whose linear half is already in `projection`."""
 
+    tail: Tail | None = None
+    """Only where it was asked for."""
     value_map: ValueMap | None = None
     """None where the values are not an affine map of the attention's input (compressed values, a norm on them)."""
 

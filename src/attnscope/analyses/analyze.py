@@ -1,7 +1,7 @@
 """The basic question: for one text, what flows from every key to every query, by each measure."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 from numpy.typing import NDArray
 
+from attnscope.analyses import replays
 from attnscope.analyses.reductions import RANK, REDUCTIONS, Keeper, Kept, keeper
 from attnscope.axes import CATEGORY, HEAD, KEY, LAYER, QUERY
 from attnscope.decompose.laws import LawErrors
@@ -53,6 +54,11 @@ class Request:
     @property
     def scopes(self) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(scope for measure in self.measures if measure.is_map for scope in measure.scopes))
+
+    @property
+    def replayed(self) -> tuple[Measure, ...]:
+        """The measures for which layers have to be run again."""
+        return tuple(measure for measure in self.measures if measure.replay is not None)
 
 
 def analyze(
@@ -174,6 +180,10 @@ def _sites(model: Model, stack: str, layers: Collection[int] | None, request: Re
         gap = next((site for site in sites if site.step is None), None)
         if measure.needs_block and gap is not None:
             raise UnsupportedModel(model.name, f"{measure.name} needs the residual stream, but {gap.step_reason}")
+        if measure.needs_tail:
+            replays.check_playable(model, sites, measure)
+        if measure.self_only and any(site.is_cross for site in sites):
+            raise InputError(f"{measure.name} is of tokens among themselves; it has no meaning in cross-attention")
         gated = next((site for site in sites if site.gated), None)
         if measure.name == "value_norm" and gated is not None:
             raise UnsupportedModel(
@@ -195,6 +205,8 @@ class _Layer:
     number: int
     errors: LawErrors
     least_row_sum: float
+    record: LayerRecord | None
+    """Kept only where the layer is to be run again."""
 
 
 @dataclass
@@ -217,15 +229,27 @@ class _Visit:
         errors, least = self._maps(record, parts)
         for measure in request.measures:
             if not measure.is_map:
-                self._keep(measure, "", Kept(_tail(measure), _numpy(self._heads(measure, measure.compute(parts)))))
-        self.layers.append(_Layer(record.layer, errors, least))
+                kept = Kept(_tail(measure), _numpy(self._heads(measure, measure.compute(parts))))
+                self._keep(measure, "", kept, len(self.layers))
+        self.layers.append(_Layer(record.layer, errors, least, record if request.replayed else None))
         if self.step is not None:
             self.step(len(self.layers))
 
+    def replayed(self, played: replays.Played) -> None:
+        """Take in the maps of layers that were run again."""
+        for measure in self.request.replayed:
+            for index, (layer, found) in enumerate(zip(self.layers, played.maps[measure.name], strict=True)):
+                assert layer.record is not None
+                keeper = self._keeper(measure, layer.record, index)
+                keeper.add(found)
+                for suffix, kept in keeper.finish().items():
+                    self._keep(measure, suffix, kept, index)
+
     def _maps(self, record: LayerRecord, parts: Parts) -> tuple[LawErrors, float]:
         """The pass over blocks of query rows: every map, Law 1 and the sums of the weights."""
-        maps = [measure for measure in self.request.measures if measure.is_map]
-        keepers = {measure.name: self._keeper(measure, record) for measure in maps}
+        maps = [measure for measure in self.request.measures if measure.is_map and measure.replay is None]
+        index = len(self.layers)
+        keepers = {measure.name: self._keeper(measure, record, index) for measure in maps}
         errors: list[torch.Tensor] = []
         sums: list[torch.Tensor] = []
         for rows in record.row_blocks(_BLOCK_ROWS if self.request.reduce else _DENSE_ROWS):
@@ -236,26 +260,28 @@ class _Visit:
             sums.append(block.weight.sum(-1).min())
         for measure in maps:
             for suffix, kept in keepers[measure.name].finish().items():
-                self._keep(measure, suffix, kept)
+                self._keep(measure, suffix, kept, index)
         return parts.errors(torch.cat(errors)), float(torch.stack(sums).min())
 
-    def _keeper(self, measure: Measure, record: LayerRecord) -> Keeper:
+    def _keeper(self, measure: Measure, record: LayerRecord, index: int) -> Keeper:
         if self.request.reduce == "categories" and self.categories is None:
             self.categories = _categories(self.keys, record, self.request)
 
         def allocate(shape: tuple[int, ...]) -> NDArray[np.float32]:
-            return self._place(measure.name, measure.dims, shape, np.dtype(np.float32))
+            return self._place(measure.name, measure.dims, shape, np.dtype(np.float32), index)
 
         return keeper(self.request.reduce, record.queries, self.categories, self.request.top, allocate)
 
-    def _keep(self, measure: Measure, suffix: str, kept: Kept) -> None:
+    def _keep(self, measure: Measure, suffix: str, kept: Kept, index: int) -> None:
         dims = (HEAD, *kept.dims) if HEAD in measure.dims else kept.dims
-        place = self._place(measure.name + suffix, dims, kept.array.shape, kept.array.dtype)
+        place = self._place(measure.name + suffix, dims, kept.array.shape, kept.array.dtype, index)
         if not np.may_share_memory(place, kept.array):
             place[...] = kept.array
 
-    def _place(self, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Where an array of the present layer goes in the result."""
+    def _place(
+        self, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: np.dtype[Any], index: int
+    ) -> NDArray[Any]:
+        """Where an array of a layer, by its place among those asked for, goes in the result."""
         if name not in self.variables:
             self.variables[name] = ((LAYER, *dims), np.empty((self.count, *shape), dtype))
         array = self.variables[name][1]
@@ -264,7 +290,7 @@ class _Visit:
                 f"{name} is of shape {array.shape[1:]} in one layer and {shape} in another, so they do not fit in one "
                 "array; ask for layers= of one size"
             )
-        return array[len(self.layers), ...]
+        return array[index, ...]
 
     def _heads(self, measure: Measure, values: torch.Tensor) -> torch.Tensor:
         if self.request.heads is None or HEAD not in measure.dims:
@@ -301,7 +327,10 @@ def _one(
     """One text, or one window of it."""
     queries, keys = _sides(inputs, sites[0].stack)
     visit = _Visit(request, keys, len(sites), step)
-    model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None)
+    tails = any(measure.needs_tail for measure in request.measures)
+    model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None, tails=tails)
+    if request.replayed:
+        _play(model, inputs, sites, visit)
     for layer in visit.layers:
         if not layer.errors.worst <= model.tolerance:
             raise UnsupportedModel(
@@ -310,6 +339,17 @@ def _one(
                 f"{layer.errors.worst:.1e}, rounding explains at most {model.tolerance:.0e})",
             )
     return _dataset(model, visit, sites, queries, keys)
+
+
+def _play(model: Model, inputs: Encoded, sites: Sequence[Site], visit: _Visit) -> None:
+    """Run the layers again for the measures that need it, and prove what was carried through them."""
+    layers = [(site, layer.record) for site, layer in zip(sites, visit.layers, strict=True) if layer.record is not None]
+    played = replays.play(model, inputs, layers, visit.request.replayed)
+    visit.replayed(played)
+    visit.layers = [
+        replace(layer, errors=replace(layer.errors, layer=error), record=None)
+        for layer, error in zip(visit.layers, played.errors or [None] * len(layers), strict=True)
+    ]
 
 
 def _sides(inputs: Encoded, stack: str) -> tuple[Tokens | None, Tokens | None]:
@@ -328,7 +368,7 @@ def _dataset(
         LAYER: ((LAYER,), [layer.number for layer in layers]),
         HEAD: ((HEAD,), list(request.heads or range(1, sites[0].heads + 1))),
         RANK: ((RANK,), list(range(1, sizes.get(RANK, 0) + 1))),
-        "law": (("law",), ["attention", "block"]),
+        "law": (("law",), ["attention", "block", "layer"]),
     }
     if visit.categories is not None:
         labels[CATEGORY] = ((CATEGORY,), visit.categories.names)
@@ -338,10 +378,11 @@ def _dataset(
         if side in sizes:
             variables, names = _in_units(variables, side, tokens, request.unit)
             labels[f"{side}_token"] = ((side,), names or _plain_labels(model, sizes[side]))
-    errors = [[layer.errors.attention, _or_nan(layer.errors.block)] for layer in layers]
+    laws = [(layer.errors.attention, layer.errors.block, layer.errors.layer) for layer in layers]
+    errors = [[_or_nan(error) for error in found] for found in laws]
     variables["law_error"] = ((LAYER, "law"), np.array(errors))
     long_names = {measure.name: f"{measure.summary} {measure.formula}" for measure in request.measures}
-    long_names |= {"law_error": "relative reconstruction error of the attention (Law 1) and of the block (Law 2)"}
+    long_names |= {"law_error": "relative reconstruction error of the attention, its block and the whole layer (Laws 1 to 3)"}
     return dataset(variables, labels, _attributes(model, visit, sites), long_names)
 
 

@@ -1,19 +1,28 @@
 """From the words to the decision: what each token contributes to a logit."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from attnscope.axes import SOURCE
+from attnscope.axes import SOURCE, STEP
 from attnscope.errors import UnsupportedModel, one_of
+from attnscope.models.attribution import Attribution
+from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
+from attnscope.models.targets import Target
 from attnscope.result import dataset, versions
+from attnscope.text.tokens import Tokens
 from attnscope.text.words import sum_over_key_pieces, units
 
 METHODS = ("decomposed",)
-_TOLERANCE = 1e-4
+COMPLETENESS = 1e-4
 """The largest completeness error that is rounding: it adds up over all layers."""
+
+Unit = Literal["token", "word"]
+Floats = NDArray[np.float32]
 
 
 def attribute(
@@ -22,50 +31,117 @@ def attribute(
     pair: str | None = None,
     *,
     target: Any = None,
-    position: int | None = None,
+    position: int | Literal["each"] | None = None,
     method: Literal["decomposed"] = "decomposed",
-    unit: Literal["token", "word"] = "token",
+    unit: Unit = "token",
 ) -> xr.Dataset:
     """Decompose a logit into what each token contributes, signed and in the logit's own units.
 
+    pair       the second text of a pair, or the translation an encoder–decoder is to explain; without one, an
+               encoder–decoder explains the translation it writes itself
     target     a class or token by number or name, a pair of them for their difference; None for the predicted one.
                For question answering a pair of token numbers, the answer's first and last.
-    position   the token whose logits are meant, counted from 0, in models that have some for each; None for the
-               masked token, or in language models for the next one
+    position   the token whose logits are meant, counted from 0, in models that have some for each; "each" for all
+               of them, on the axis `step` (where logits are about what follows, the tokens that do follow). None for
+               the masked token, in language models for the next one, and in encoder–decoders for each
     unit       "token", or "word": summed over a word's pieces
 
-    The sources are the states that enter the first layer. Attention weights, the statistics of norms and the slopes
-    of activations are held at their values; the logit is then exactly Σ contribution + bias, where the bias is what
-    the model's own bias parameters do. A model for which the two do not add up is refused.
+    The sources are the states that enter the first layer: of the encoder and then of the decoder, if there are two.
+    Attention weights, the statistics of norms and the slopes of activations are held at their values; the logit is
+    then exactly Σ contribution + bias, where the bias is what the model's own bias parameters do. A model for which
+    the two do not add up is refused.
     """
     one_of("method", method, METHODS)
     one_of("unit", unit, ("token", "word"))
-    inputs = model.encode(text, pair)
-    found, name = model.attribute(inputs, target, position)
-    if not found.completeness_error <= _TOLERANCE:
-        raise UnsupportedModel(
-            model.name,
-            f"what the tokens and the biases contribute does not add up to the logit (error "
-            f"{found.completeness_error:.1e}, rounding explains at most {_TOLERANCE:.0e}): some part of the model is "
-            "no affine map even when attention, norms and activations are held",
-        )
-    contribution = found.contribution.cpu().numpy().astype(np.float32)
-    labels = [str(number) for number in range(1, len(contribution) + 1)]
-    if inputs.source is not None and len(inputs.source) == len(contribution):
-        if unit == "word":
-            contribution = sum_over_key_pieces(contribution, inputs.source.words)
-        labels = list(inputs.source.strings if unit == "token" else units(inputs.source).labels)
-    variables = {"contribution": ((SOURCE,), contribution)}
-    attributes = versions() | {
-        "model": model.name,
-        "method": method,
-        "unit": unit,
-        "target": name,
-        "target_value": found.value,
-        "bias": found.bias,
-        "completeness_error": found.completeness_error,
-    }
+    inputs = model.encode_for_decision(text, pair)
+    if position is None and model.is_encoder_decoder:
+        position = "each"
+    found, explained = model.attribute(inputs, target, position)
+    _check_complete(model, found)
+    attributes = versions() | {"model": model.name, "method": method, "unit": unit}
     if isinstance(text, str):
         attributes |= {"text": text} | ({} if pair is None else {"pair": pair})
-    names = {"contribution": "what a token adds to the target, in its units"}
-    return dataset(variables, {"source_token": ((SOURCE,), labels)}, attributes, names)
+    contribution = np.stack([one.contribution.cpu().numpy().astype(np.float32) for one in found])
+    labels, sides, contribution = _in_units(inputs, contribution, unit)
+    sources = {"source_token": ((SOURCE,), labels)}
+    if sides is not None:
+        sources["source_side"] = ((SOURCE,), sides)
+    if position == "each":
+        return _by_step(model, inputs, found, explained, contribution, sources, attributes)
+    attributes |= {
+        "target": explained.names[0],
+        "target_value": found[0].value,
+        "bias": found[0].bias,
+        "completeness_error": found[0].completeness_error,
+    }
+    return dataset({"contribution": ((SOURCE,), contribution[0])}, sources, attributes, _NAMES)
+
+
+_NAMES = {
+    "contribution": "what a token adds to the target, in its units",
+    "target_value": "the logit",
+    "bias": "what the bias parameters add to the target",
+    "completeness_error": "what is left over, relative",
+}
+
+
+def _check_complete(model: Model, found: Sequence[Attribution]) -> None:
+    worst = max(one.completeness_error for one in found)
+    if not worst <= COMPLETENESS:
+        raise UnsupportedModel(
+            model.name,
+            f"what the tokens and the biases contribute does not add up to the logit (error {worst:.1e}, rounding "
+            f"explains at most {COMPLETENESS:.0e}): some part of the model is no affine map even when attention, norms "
+            "and activations are held",
+        )
+
+
+def _by_step(
+    model: Model,
+    inputs: Encoded,
+    found: Sequence[Attribution],
+    explained: Target,
+    contribution: Floats,
+    sources: dict[str, Any],
+    attributes: dict[str, Any],
+) -> xr.Dataset:
+    """One row for each token whose logits were explained."""
+    reader = inputs.target if model.is_encoder_decoder else inputs.source
+    variables = {
+        "contribution": ((STEP, SOURCE), contribution),
+        "target_value": ((STEP,), np.array([one.value for one in found])),
+        "bias": ((STEP,), np.array([one.bias for one in found])),
+        "completeness_error": ((STEP,), np.array([one.completeness_error for one in found])),
+    }
+    coordinates = sources | {
+        "target": ((STEP,), explained.names),
+        "step_token": ((STEP,), _labels(reader, len(found))),
+    }
+    attributes |= {"target": "each", "completeness_error": max(one.completeness_error for one in found)}
+    return dataset(variables, coordinates, attributes, _NAMES)
+
+
+def _in_units(inputs: Encoded, contribution: Floats, unit: Unit) -> tuple[list[str], list[str] | None, Floats]:
+    """Labels of the sources, which side each is of where there are two, and the contributions in the units asked for."""
+    sides = [inputs.source] if inputs.target is None else [inputs.source, inputs.target]
+    count = contribution.shape[-1]
+    if any(tokens is None for tokens in sides) or sum(len(tokens) for tokens in sides if tokens) != count:
+        return [str(number) for number in range(1, count + 1)], None, contribution
+    labels: list[str] = []
+    names: list[str] = []
+    parts: list[Floats] = []
+    start = 0
+    for tokens, side in zip(sides, ("source", "target"), strict=False):
+        assert tokens is not None
+        part = contribution[..., start : start + len(tokens)]
+        start += len(tokens)
+        parts.append(sum_over_key_pieces(part, tokens.words) if unit == "word" else part)
+        labels += units(tokens).labels if unit == "word" else tokens.strings
+        names += [side] * parts[-1].shape[-1]
+    return labels, names if len(sides) > 1 else None, np.concatenate(parts, -1)
+
+
+def _labels(tokens: Tokens | None, count: int) -> list[str]:
+    if tokens is None or len(tokens) != count:
+        return [str(number) for number in range(1, count + 1)]
+    return list(tokens.strings)

@@ -2,6 +2,7 @@
 
 Law 1: Σ_h Σ_j α^h_ij f^h(x_j) + b_O is the attention's output.
 Law 2: with residual, multipliers and normalisations, the parts of a block add up to the block's output.
+Law 3: sent through the feed-forward block, they and what biases do add up to the layer's output.
 """
 
 from dataclasses import dataclass
@@ -19,14 +20,15 @@ _ROWS = 64
 
 @dataclass(frozen=True)
 class LawErrors:
-    """Relative reconstruction errors of one layer; `block` is None where no block could be followed."""
+    """Relative reconstruction errors of one layer; None where it could not be followed so far, or was not asked to."""
 
     attention: float
     block: float | None
+    layer: float | None = None
 
     @property
     def worst(self) -> float:
-        return self.attention if self.block is None else max(self.attention, self.block)
+        return max(error for error in (self.attention, self.block, self.layer) if error is not None)
 
 
 def relative_error(found: Float[Tensor, "query model"], actual: Float[Tensor, "query model"]) -> float:
@@ -85,14 +87,26 @@ def check(record: LayerRecord) -> LawErrors:
 
 def _summed_block(record: LayerRecord, block: Block, projected: Tensor) -> Float[Tensor, "query model"]:
     """Σ_j parts of the block scope + transformed b_O + β."""
+    total = _without_stream(record, block, projected, block.extra)
+    own = scope(record, "block").own()
+    return total if own is None else total + own
+
+
+def block_constant(record: LayerRecord, block: Block, *, with_extra: bool = True) -> Float[Tensor, "query model"]:
+    """What no token brings to the block's output: the transformed b_O, β, and what else is added (`extra`)."""
+    bias = torch.zeros_like(record.projected)
+    bias = bias if record.bias is None else bias + record.bias
+    return _without_stream(record, block, bias, block.extra if with_extra else None)
+
+
+def _without_stream(record: LayerRecord, block: Block, projected: Tensor, extra: Tensor | None) -> Tensor:
+    """An attention output through the frozen maps of the block, with biases and extras, but not the residual."""
     frozen = scope(record, "block")
     total = frozen.carry(projected)
     if frozen.carry_scale is not None:
         scale = frozen.carry_scale if record.row_scale is None else frozen.carry_scale / record.row_scale
         total = total * scale[:, None]
-    own = frozen.own()
-    total = total if own is None else total + own
-    extra = block.extra if block.branch is None else _plus(block.extra, block.branch.bias.expand_as(total))
+    extra = extra if block.branch is None else _plus(extra, block.branch.bias.expand_as(total))
     if block.post is None:
         return total if extra is None else total + extra
     if extra is not None and frozen.stream_scale is not None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from attnscope.decompose.gram import gram, length, squared_lengths
 from attnscope.decompose.laws import LawErrors, block_output, relative_error, worst_row
 from attnscope.decompose.scopes import Map, Scope, ScopeName, scope, unchanged
+from attnscope.decompose.vectors import part_vectors
 from attnscope.record import LayerRecord
 
 _CHUNK = {"cpu": 1 << 17}
@@ -41,6 +42,11 @@ class Rows:
     weight: Float[Tensor, "head rows key"]
     lengths: dict[ScopeName, Float[Tensor, "rows key"]]
     read_head_norm: Callable[[], Float[Tensor, "head rows key"]]
+    record: LayerRecord
+
+    def vectors(self, name: ScopeName, keys: slice) -> Float[Tensor, "keys rows model"]:
+        """The vectors of some keys; for all at once they would be many."""
+        return part_vectors(self.record, name, keys, self.rows)
 
     @property
     def head_norm(self) -> Float[Tensor, "head rows key"]:
@@ -104,7 +110,7 @@ class Parts:
         for name, part in self._scopes.items():
             squared = found[part.carry] if last_use[part.carry] == name else found[part.carry].clone()
             lengths[name] = self._length(name, rows, squared)
-        return Rows(rows, weight, lengths, lambda: self._head_norm(rows, weight))
+        return Rows(rows, weight, lengths, lambda: self._head_norm(rows, weight), self.record)
 
     def _head_norm(self, rows: slice, weight: Float[Tensor, "head rows key"]) -> Float[Tensor, "head rows key"]:
         norm = weight * self.sent_norm[:, None]
@@ -144,7 +150,7 @@ class Parts:
                     vectors = vectors.clone()  # without a map they are `total` itself, which the next scope needs
                     vectors[query] += own[query]
                 lengths[name][index] = length(vectors)
-        return Rows(rows, weight, lengths, lambda: head_norm)
+        return Rows(rows, weight, lengths, lambda: head_norm, record)
 
     @cached_property
     def own_vectors(self) -> Float[Tensor, "query model"]:

@@ -1,8 +1,9 @@
-"""The three scopes in which attention is taken apart, as linear maps with their statistics frozen.
+"""The scopes in which attention is taken apart, as linear maps with their statistics frozen.
 
     attention   Σ_h α f                                   what the heads add
     residual    scale ⊙ Σ_h α f + [i = j] r_i             with the residual stream (Kobayashi et al. 2021, ATTNRES)
     block       the same after the block's normalisations  (ATTNRESLN)
+    encoder     the same after the layer's closing normalisation, with the feed-forward left out  (GlobEnc)
 
 In each scope the part of key j for query i is  p_i · L(Σ_h α f) + [i = j] · q_i · M(r_i)  with static maps L and M
 and one number p_i, q_i per query: the frozen statistics. That is all the Gram form needs.
@@ -19,7 +20,7 @@ from torch import Tensor
 from attnscope.record import Block, LayerRecord, Norm
 
 Map = Callable[[Float[Tensor, "*lead model"]], Float[Tensor, "*lead model"]]
-ScopeName = Literal["attention", "residual", "block"]
+ScopeName = Literal["attention", "residual", "block", "encoder"]
 
 
 class NoBlock(ValueError):
@@ -62,7 +63,10 @@ def scope(record: LayerRecord, name: ScopeName) -> Scope:
         return Scope(unchanged, record.row_scale)
     if record.block is None:
         raise NoBlock(f"the residual stream of layer {record.layer} is not known")
-    return _residual(record, record.block) if name == "residual" else _block(record, record.block)
+    if name == "residual":
+        return _residual(record, record.block)
+    block = _block(record, record.block)
+    return block if name == "block" else _encoder(record, block)
 
 
 def scaled(block: Block, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
@@ -85,12 +89,40 @@ def _block(record: LayerRecord, block: Block) -> Scope:
         return vectors if block.post is None else block.post.linear(vectors)
 
     branch, post = branch_spread(record, block), post_spread(record, block)
-    factors = [factor for factor in (record.row_scale, _inverse(branch), _inverse(post)) if factor is not None]
-    carry_scale = factors[0]
-    for factor in factors[1:]:
-        carry_scale = carry_scale * factor
+    carry_scale = _product(_product(record.row_scale, _inverse(branch)), _inverse(post))
     stream = block.residual if block.post is None else block.post.linear(block.residual)
     return Scope(carry, carry_scale, stream, _inverse(post))
+
+
+def _encoder(record: LayerRecord, block: Scope) -> Scope:
+    """The block's parts through what closes the layer, its statistic that of the real total."""
+    tail = record.tail
+    if tail is None:
+        raise NoBlock(f"the end of layer {record.layer} is not known")
+    if tail.post is None and tail.scale is None:
+        return block
+    post, scale = tail.post, tail.scale
+
+    def close(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
+        vectors = vectors if scale is None else vectors * scale
+        return vectors if post is None else post.linear(vectors)
+
+    def carry(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
+        return close(block.carry(vectors))
+
+    spread = None if post is None or tail.total is None else 1 / post.spread(tail.total)[:, 0]
+    return Scope(
+        carry,
+        _product(block.carry_scale, spread),
+        None if block.stream is None else close(block.stream),
+        _product(block.stream_scale, spread),
+    )
+
+
+def _product(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one * other
 
 
 def branched(block: Block, projected: Float[Tensor, "query model"]) -> Float[Tensor, "query model"]:

@@ -1,4 +1,4 @@
-"""What each token contributes to one number a model puts out, by one backward pass through the frozen network."""
+"""What each token contributes to numbers a model puts out, by one backward pass each through the frozen network."""
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from attnscope.models.dispatch import call
-from attnscope.models.frozen import Frozen, bias_parameters
-from attnscope.models.structure import Site
-from attnscope.models.trace import Tap, look_up
+from attnscope.models.editing import editing
+from attnscope.models.frozen import Frozen, biases_of
+from attnscope.models.trace import Tap
 
-Target = Callable[[Any], Tensor]
-"""Picks the number to explain from a model's output."""
+Target = Callable[[Any], Sequence[Tensor]]
+"""Picks the numbers to explain from a model's output."""
 
 
 @dataclass(frozen=True)
@@ -26,65 +26,70 @@ class Attribution:
     """(source,) in the units of the value."""
     bias: float
     value: float
-    completeness_error: float
-    """What is left over, relative to the largest of value, bias and the sum of contributions."""
+
+    @property
+    def completeness_error(self) -> float:
+        """What is left over, relative to the largest of value, bias and the sum of contributions."""
+        total = float(self.contribution.sum())
+        scale = max(abs(self.value), abs(self.bias), abs(total), 1e-12)
+        return abs(total + self.bias - self.value) / scale
 
 
-def decompose(model: PreTrainedModel, inputs: dict[str, Tensor], site: Site, target: Target) -> Attribution:
-    """The contributions of the states that enter the layer of `site` (the first) to a target."""
-    assert site.step is not None
-    biases = bias_parameters(model)
+def decompose(
+    model: PreTrainedModel, inputs: dict[str, Tensor], taps: Sequence[Tap], target: Target
+) -> list[Attribution]:
+    """The contributions of the states at some taps (where a stack of layers begins) to each of the target's numbers.
+
+    The sources are the tokens of all taps, one after the other.
+    """
+    biases = list(biases_of(model).values())
     frozen = Frozen(model)
     with torch.enable_grad(), _without_gradients(model):
-        with frozen.running(), _catching(model, site.step.residual.tap, biases) as caught:
-            value = target(call(model, inputs)).float()
-        gradients = torch.autograd.grad(value, [*caught, *biases], allow_unused=True)
-    state = caught[0]
-    contribution = (gradients[0].float() * state.detach().float()).sum(-1).reshape(-1)
-    pairs = zip(gradients[1:], biases, strict=True)
-    bias = sum((float((g.float() * b.detach().float()).sum()) for g, b in pairs if g is not None), start=0.0)
-    total, actual = float(contribution.sum()), value.item()
-    scale = max(abs(actual), abs(bias), abs(total), 1e-12)
-    return Attribution(contribution, bias, actual, abs(total + bias - actual) / scale)
+        with frozen.running(), _catching(model, taps, biases) as caught:
+            values = [value.float() for value in target(call(model, inputs))]
+        return [_explained(value, caught, biases, keep=value is not values[-1]) for value in values]
+
+
+def _explained(value: Tensor, caught: Sequence[Tensor], biases: Sequence[Tensor], keep: bool) -> Attribution:
+    gradients = torch.autograd.grad(value, [*caught, *biases], allow_unused=True, retain_graph=keep)
+    shares = [_share(gradient, state) for gradient, state in zip(gradients, caught, strict=False)]
+    contribution = torch.cat([share.sum(-1).reshape(-1) for share in shares])
+    pairs = zip(gradients[len(caught) :], biases, strict=True)
+    bias = sum((float(_share(gradient, bias).sum()) for gradient, bias in pairs if gradient is not None), start=0.0)
+    return Attribution(contribution, bias, value.item())
+
+
+def _share(gradient: Tensor | None, state: Tensor) -> Tensor:
+    """Gradient × state; a state that the value does not depend on has no part in it."""
+    state = state.detach().float()
+    return torch.zeros_like(state) if gradient is None else gradient.float() * state
 
 
 @contextlib.contextmanager
 def _without_gradients(model: PreTrainedModel) -> Generator[None]:
     """No parameter asks for a gradient; afterwards those do that did before."""
-    before = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
+    tensors = [*model.parameters(), *(buffer for buffer in model.buffers() if buffer.is_floating_point())]
+    before = [(tensor, tensor.requires_grad) for tensor in tensors]
     try:
-        model.requires_grad_(False)
+        for tensor in tensors:
+            tensor.requires_grad_(False)
         yield
     finally:
-        for parameter, required in before:
-            parameter.requires_grad_(required)
+        for tensor, required in before:
+            tensor.requires_grad_(required)
 
 
 @contextlib.contextmanager
-def _catching(model: PreTrainedModel, tap: Tap, biases: Sequence[nn.Parameter]) -> Generator[list[Tensor]]:
-    """The tensor at a tap. From there on it and the biases carry gradients: what lies before is part of it."""
+def _catching(model: PreTrainedModel, taps: Sequence[Tap], biases: Sequence[Tensor]) -> Generator[list[Tensor]]:
+    """The tensors at some taps. From there on they and the biases carry gradients: what lies before is part of them."""
     caught: list[Tensor] = []
-    calls = [0]
 
-    def catch(thing: Any) -> None:
-        if calls[0] == tap.call:
-            caught.append(look_up(thing, tap.path).requires_grad_())
-            for bias in biases:
-                bias.requires_grad_()
-        calls[0] += 1
+    def catch(state: Tensor) -> None:
+        if state.requires_grad:  # the second of two stacks: its sources start here, whatever made them
+            state.detach_()
+        caught.append(state.requires_grad_())
+        for bias in biases:
+            bias.requires_grad_()
 
-    def enter(_module: nn.Module, args: Any, keywords: dict[str, Any]) -> None:
-        catch((args, keywords))
-
-    def leave(_module: nn.Module, _args: Any, _keywords: dict[str, Any], result: Any) -> None:
-        catch(result)
-
-    module = model.get_submodule(tap.module)
-    if tap.side == "in":
-        handle = module.register_forward_pre_hook(enter, with_kwargs=True)
-    else:
-        handle = module.register_forward_hook(leave, with_kwargs=True)
-    try:
+    with editing(model, {tap: [catch] for tap in taps}):
         yield caught
-    finally:
-        handle.remove()

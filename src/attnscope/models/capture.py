@@ -18,8 +18,9 @@ from transformers import PreTrainedModel
 
 from attnscope.models.dispatch import call, listening
 from attnscope.models.structure import PRODUCTS, Site, Step, Summand
+from attnscope.models.structure import Tail as TailSite
 from attnscope.models.trace import ATTENTION, Tap, base_name, look_up
-from attnscope.record import Block, LayerRecord
+from attnscope.record import Block, LayerRecord, Tail
 
 Visitor = Callable[[int, LayerRecord], None]
 """Called with the number of the text in the batch and the record of one of its layers."""
@@ -269,6 +270,7 @@ class Capture:
             bias=bias,
             projected=tensor(site.projected),
             block=None if site.step is None else _block(site.step, tensor, device, dtype),
+            tail=None if site.tail is None else _tail(site.tail, tensor, device, dtype),
             read_attention=read,
             read_diagonal=None if attended.diagonal is None or site.rescaled else diagonal,
             gate=gate,
@@ -292,6 +294,16 @@ def _block(step: Step, tensor: Callable[[Tap], Tensor], device: torch.device, dt
         branch=None if step.branch is None else step.branch.read(device, dtype),
         post=None if step.post is None else step.post.read(device, dtype),
         extra=sum(extras[1:], extras[0]) if extras else None,
+    )
+
+
+def _tail(tail: TailSite, tensor: Callable[[Tap], Tensor], device: torch.device, dtype: torch.dtype) -> Tail:
+    return Tail(
+        output=tensor(tail.output),
+        is_parallel=tail.is_parallel,
+        scale=None if tail.scale is None else tail.scale.to(device, dtype),
+        post=None if tail.post is None else tail.post.read(device, dtype),
+        total=None if tail.total is None else tensor(tail.total),
     )
 
 

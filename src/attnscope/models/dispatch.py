@@ -68,9 +68,14 @@ def eager_attention(module: nn.Module) -> Attend:
 
 
 def call(model: PreTrainedModel, inputs: Mapping[str, Any]) -> Any:
-    """One forward pass without a cache: keys and values of earlier calls are no part of any question here."""
+    """One forward pass."""
+    return model(**call_options(model, inputs))
+
+
+def call_options(model: PreTrainedModel, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a pass is called with. No cache: keys and values of earlier calls are no part of any question here."""
     caches = "use_cache" in inspect.signature(model.forward).parameters
-    return model(**inputs, **({"use_cache": False} if caches and "use_cache" not in inputs else {}))
+    return ({"use_cache": False} if caches else {}) | dict(inputs)
 
 
 @contextlib.contextmanager
@@ -95,14 +100,28 @@ def listening(model: PreTrainedModel, listener: Listener) -> Generator[None]:
 
 
 @contextlib.contextmanager
+def plain_experts(model: PreTrainedModel) -> Generator[None]:
+    """Mixtures of experts in plain products: the grouped ones have no derivatives in forward direction."""
+    with _setting(model, "_experts_implementation_internal", "eager"):
+        yield
+
+
+@contextlib.contextmanager
 def _implementation(model: PreTrainedModel, name: str) -> Generator[None]:
+    with _setting(model, "_attn_implementation_internal", name):
+        yield
+
+
+@contextlib.contextmanager
+def _setting(model: PreTrainedModel, field: str, value: str) -> Generator[None]:
+    """One field of all the model's configurations that have it set otherwise for a while."""
     configs = [module.config for module in model.modules() if isinstance(module, PreTrainedModel)]
-    configs = list({id(config): config for config in configs}.values())
-    before = [(config, config._attn_implementation_internal) for config in configs]
+    configs = list({id(config): config for config in configs if hasattr(config, field)}.values())
+    before = [(config, getattr(config, field)) for config in configs]
     try:
         for config in configs:
-            config._attn_implementation_internal = name
+            setattr(config, field, value)
         yield
     finally:
-        for config, implementation in before:
-            config._attn_implementation_internal = implementation
+        for config, found in before:
+            setattr(config, field, found)

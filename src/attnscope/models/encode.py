@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,8 @@ class Encoded:
     source: Tokens | None
     """None where the input has no tokens of its own: the model's pass tells how many there are."""
     target: Tokens | None = None
+    last: int | None = None
+    """The token that ends the target; the decoder writes it, but never reads it."""
 
 
 def encode_text(
@@ -254,7 +256,27 @@ def _translation(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, tex
     if shifted_fields["input_ids"][1:] != goal["input_ids"][:-1]:
         raise InputError(f"the decoder does not start with token {start} before the target, so words can't be placed")
     inputs = _tensors(source, tokenizer, model) | {"decoder_input_ids": decoder_ids}
-    return Encoded(inputs, source_tokens, _tokens(tokenizer, shifted_fields, target, None))
+    return Encoded(inputs, source_tokens, _tokens(tokenizer, shifted_fields, target, None), goal["input_ids"][-1])
+
+
+def with_own_target(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, source: Encoded, longest: int = 128
+) -> Encoded:
+    """The same source with the target that the model writes for it, greedily."""
+    if not model.can_generate():
+        raise InputError("the model has no head that writes a target; give one as the pair")
+    limit = min(longest, position_limit(model, tokenizer) or longest)
+    with torch.no_grad():
+        written = model.generate(**source.inputs, do_sample=False, num_beams=1, max_length=limit)
+    if written.shape[1] < 2:
+        raise InputError("the model writes no target for this source; give one as the pair")
+    ids = written[:, :-1]
+    return replace(
+        source,
+        inputs=source.inputs | {"decoder_input_ids": ids},
+        target=_named_ids(tokenizer, ids, None),
+        last=int(written[0, -1]),
+    )
 
 
 def shifted(model: PreTrainedModel, labels: Tensor) -> Tensor:

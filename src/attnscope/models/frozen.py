@@ -1,9 +1,9 @@
-"""A forward pass through the network with everything but the flow of values frozen, so that one backward pass
-decomposes a logit.
+"""A forward pass through the network with everything but the flow of values frozen, so that derivatives decompose.
 
 With attention weights, the statistics of norms and the slopes of activations held at what they are in this pass, the
-network is an affine map of the states before layer 1: gradient × state, summed over a token's numbers, is then exactly
-what the token contributes to a logit, and gradient × bias what the biases do. No tensor of token pairs is built.
+network is an affine map of the states before layer 1. Backward, gradient × state summed over a token's numbers is then
+exactly what the token contributes to a logit, and gradient × bias what the biases do; no tensor of token pairs is
+built. Forward, the derivative along one token's state is the part of every later state that comes from this token.
 
 What is frozen, and how:
 
@@ -16,12 +16,14 @@ What is frozen, and how:
 """
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+import itertools
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel, activations
 
@@ -48,6 +50,8 @@ class Frozen(TorchFunctionMode):
         super().__init__()
         self._model = model
         self._inside = 0
+        self._given: list[Tensor] = []
+        """What the activations that are running were given."""
         self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
         """Activations' outputs, by identity: kept alive, with their input and function, for gated units."""
 
@@ -70,7 +74,7 @@ class Frozen(TorchFunctionMode):
         handles = []
         for module in self._model.modules():
             if is_norm(module):
-                handles.append(module.register_forward_hook(self._norm_hook()))
+                handles.append(module.register_forward_hook(self._norm_hook(), with_kwargs=True))
             elif _is_activation(module):
                 handles.append(module.register_forward_pre_hook(self._enter))
                 handles.append(module.register_forward_hook(self._activation_hook))
@@ -82,24 +86,29 @@ class Frozen(TorchFunctionMode):
                 handle.remove()
             self._activated.clear()
 
-    def _enter(self, _module: nn.Module, _args: Any) -> None:
+    def _enter(self, _module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The module's own code sees plain numbers: some has derivatives of its own, that know no other direction."""
         self._inside += 1
+        self._given.append(args[0])
+        return (args[0].detach(), *args[1:])
 
-    def _activation_hook(self, module: nn.Module, args: tuple[Tensor, ...], result: Tensor) -> Tensor:
+    def _activation_hook(self, module: nn.Module, _args: tuple[Tensor, ...], result: Tensor) -> Tensor:
         self._inside -= 1
+        given = self._given.pop()
         if self._inside:
             return result
 
         def function(x: Tensor) -> Tensor:
             return type(module).forward(module, x)
 
-        return self._line(args[0], function)
+        return self._line(given, function)
 
     def _line(self, x: Tensor, function: Function) -> Tensor:
         """g(x) as a straight line through (0, g(0)) and (x, g(x))."""
+        held = x.detach()
         with self._plain(), torch.no_grad():
             origin = function(torch.zeros((), dtype=x.dtype, device=x.device))
-            slope = _divided(function(x) - origin, x, lambda: _slope_at_zero(function, x))
+            slope = _divided(function(held) - origin, held, lambda: _slope_at_zero(function, held))
         line = x * slope + origin
         self._activated[id(line)] = (line, x, function)
         return line
@@ -107,7 +116,7 @@ class Frozen(TorchFunctionMode):
     def _product(self, func: Callable[..., Tensor], left: Tensor, right: Tensor) -> Tensor:
         for activated, other in ((left, right), (right, left)):
             known = self._activated.get(id(activated))
-            if known is not None and other.requires_grad and other.shape == activated.shape:
+            if known is not None and carries(other) and other.shape == activated.shape:
                 return _gated(known[1], other, activated, known[2], self._plain)
         return func(left, right)
 
@@ -122,9 +131,11 @@ class Frozen(TorchFunctionMode):
     def _norm_hook(self) -> Callable[..., Tensor]:
         known: list[NormSource] = []
 
-        def hook(module: nn.Module, args: tuple[Tensor, ...], result: Tensor) -> Tensor:
-            if self._inside or not args or not args[0].requires_grad:
+        def hook(module: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any], result: Tensor) -> Tensor:
+            if self._inside or not args or not carries(args[0]):
                 return result
+            if any(isinstance(given, Tensor) for given in (*args[1:], *keywords.values())):
+                return result  # a gate goes in beside: this is more than a norm
             if not known:
                 try:
                     known.append(understand(module, args[0].shape[-1]))
@@ -141,6 +152,11 @@ def _attend(
 ) -> Any:
     """Attention of which only the values carry a gradient."""
     return eager(module, query.detach(), key.detach(), value, *args, **keywords)
+
+
+def carries(tensor: Tensor) -> bool:
+    """Whether a derivative flows through a tensor, in either direction."""
+    return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _is_activation(module: nn.Module) -> bool:
@@ -171,15 +187,20 @@ def _slope_at_zero(function: Function, x: Tensor) -> Tensor:
 
 def _gated(a: Tensor, b: Tensor, activated: Tensor, function: Function, plain: Any) -> Tensor:
     """g(a) · b as a sum of a part of b and a part of a."""
+    held = a.detach()
     with plain(), torch.no_grad():
-        mean = torch.zeros_like(a)
+        mean = torch.zeros_like(held)
         for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
-            mean += (weight / 2) * function(a * ((node + 1) / 2))
-        slope = _divided(activated - mean, a, lambda: _slope_at_zero(function, a) / 2)
+            mean += (weight / 2) * function(held * ((node + 1) / 2))
+        slope = _divided(activated.detach() - mean, held, lambda: _slope_at_zero(function, held) / 2)
     with plain():
         return mean * b + a * (b.detach() * slope)
 
 
-def bias_parameters(model: PreTrainedModel) -> Sequence[nn.Parameter]:
-    """The parameters that are added rather than multiplied: what `bias` means in a decomposition."""
-    return [parameter for name, parameter in model.named_parameters() if name.endswith("bias")]
+def biases_of(model: PreTrainedModel) -> dict[str, Tensor]:
+    """The parameters and buffers that are added rather than multiplied: what `bias` means in a decomposition."""
+    return {
+        name: tensor
+        for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers())
+        if name.endswith("bias") and tensor.is_floating_point()
+    }

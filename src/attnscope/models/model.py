@@ -24,11 +24,13 @@ from attnscope.models.encode import (
     encode_text,
     encode_windows,
     is_encoder_decoder,
+    with_own_target,
 )
 from attnscope.models.probe import probe_inputs
+from attnscope.models.rerun import Change, rerun
 from attnscope.models.structure import Site, Structure, discover
-from attnscope.models.targets import Target
-from attnscope.models.trace import Tracer, tensors_in
+from attnscope.models.targets import Position, Target
+from attnscope.models.trace import Tap, Tracer, tensors_in
 from attnscope.models.verification import TOLERANCE, LayerLaws, Verification
 from attnscope.record import LayerRecord
 
@@ -167,6 +169,19 @@ class Model:
             return encode_text(self.hf_model, self.tokenizer, text, pair)
         return encode_image(self.hf_model, self.processor, text)
 
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether the model reads a source and writes a target."""
+        return is_encoder_decoder(self.hf_model)
+
+    def encode_for_decision(self, text: Any, pair: str | None = None) -> Encoded:
+        """An input whose output is to be explained: where the target of an encoder–decoder is not given, its own."""
+        inputs = self.encode(text, pair)
+        if not self.is_encoder_decoder or "decoder_input_ids" in inputs.inputs:
+            return inputs
+        with self._running():
+            return with_own_target(self.hf_model, self.tokenizer, inputs)
+
     def encode_windows(self, text: str, stride: int) -> list[Encoded]:
         """A long text as overlapping windows, `stride` tokens apart."""
         return encode_windows(self.hf_model, self.tokenizer, text, stride)
@@ -178,14 +193,17 @@ class Model:
         *,
         sites: Sequence[Site] | None = None,
         rows: int | None = None,
+        tails: bool = False,
     ) -> None:
         """One forward pass; `visit` gets each layer's record as the layer has finished, one layer in memory.
 
         The pass calls the visitor rather than handing out an iterator, because the model's own code is what runs
         in between. With `rows`, weights are computed in blocks of that many query rows, again when they are read.
+        With `tails`, records reach to the end of their layer, behind the feed-forward block.
         """
         batch = [inputs] if isinstance(inputs, Encoded) else list(inputs)
         wanted = self.sites() if sites is None else tuple(sites)
+        wanted = wanted if tails else tuple(site.without_tail() for site in wanted)
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
         whole = len(batch) == 1 and not _is_padded(batch[0])
         lengths = [(_EVERYTHING, _EVERYTHING) if whole else _lengths(item, wanted[0]) for item in batch]
@@ -207,30 +225,68 @@ class Model:
             names = ", ".join(site.module for site in capture.missed[:3])
             raise UnsupportedModel(self.name, f"with this input the pass did not go through {names}")
 
-    def records(self, text: Any, pair: str | None = None, *, stack: str | None = None) -> list[LayerRecord]:
+    def records(
+        self, text: Any, pair: str | None = None, *, stack: str | None = None, tails: bool = False
+    ) -> list[LayerRecord]:
         """All records of one text at once: for small models, and for looking at things by hand."""
         found: list[LayerRecord] = []
         stack = stack or self.default_stack(pair is not None)
-        self.run(self.encode(text, pair), lambda _, record: found.append(record), sites=self.sites(stack))
+        inputs = self.encode(text, pair)
+        self.run(inputs, lambda _, record: found.append(record), sites=self.sites(stack), tails=tails)
         return found
 
-    def attribute(self, inputs: Encoded, choice: Any = None, position: int | None = None) -> tuple[Attribution, str]:
-        """What each token contributes to a logit, by one backward pass, and what that logit is called."""
-        if is_encoder_decoder(self.hf_model) or len(self.structure.stacks) > 1:
-            raise UnsupportedModel(self.name, "a logit is decomposed in models with one stack of layers alone")
-        first = self.sites()[0]
-        if first.step is None:
-            raise UnsupportedModel(self.name, f"the states before layer 1 were not found: {first.step_reason}")
+    def sources(self) -> tuple[Tap, ...]:
+        """Where the states enter the first layer, of the encoder and of the decoder if there are two."""
+        stacks = self.structure.stacks
+        if is_encoder_decoder(self.hf_model):
+            names = [name for name in ("encoder", "decoder") if name in stacks]
+        elif len(stacks) == 1:
+            names = [stacks[0]]
+        else:
+            listed = ", ".join(stacks)
+            raise UnsupportedModel(self.name, f"it has several stacks of layers ({listed}) that no decision joins")
+        firsts = [self.sites(name)[0] for name in names]
+        for site in firsts:
+            if site.step is None:
+                raise UnsupportedModel(self.name, f"the states before layer 1 were not found: {site.step_reason}")
+        return tuple(site.step.residual.tap for site in firsts if site.step is not None)
+
+    def attribute(
+        self, inputs: Encoded, choice: Any = None, position: Position = None
+    ) -> tuple[list[Attribution], Target]:
+        """What each token contributes to one logit or several, by a backward pass each, and what these are called."""
+        taps = self.sources()
         target = Target(self.name, self.hf_model, self.tokenizer, inputs, choice, position)
+        with self._running():
+            return decompose(self.hf_model, inputs.inputs, taps, target), target
+
+    def rerun(
+        self,
+        inputs: Encoded,
+        changes: Mapping[Tap, Sequence[Change]],
+        *,
+        copies: int = 1,
+        frozen: bool = False,
+        with_biases: bool = False,
+    ) -> Any:
+        """One pass over copies of a text in which `changes` may change what passes by: see `rerun.py`."""
+        with self._running():
+            return rerun(
+                self.hf_model, inputs.inputs, changes, copies=copies, frozen=frozen, with_biases=with_biases
+            )
+
+    @contextlib.contextmanager
+    def _running(self) -> Generator[None]:
+        """The model to itself, in evaluation, and what it raises as a sentence."""
         with self._lock, self._evaluating():
             try:
-                return decompose(self.hf_model, inputs.inputs, first, target), target.name
+                yield
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise InputError(_out_of_memory(self)) from error
             except AttnscopeError:
                 raise
             except _FROM_MODELS as error:
-                raise UnsupportedModel(self.name, f"its gradients can't be had: {_first_line(error)}") from error
+                raise UnsupportedModel(self.name, f"its derivatives can't be had: {_first_line(error)}") from error
 
     def check_laws(self, text: Any = None, pair: str | None = None) -> Verification:
         """The reconstruction errors of every layer, on a text or on a small synthetic input; none of them is raised."""

@@ -119,6 +119,22 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Tail:
+    """The way from the block's output, through the feed-forward block, to the end of the layer."""
+
+    output: Tap
+    scale: Tensor | None
+    """A constant factor on the sum of block and feed-forward."""
+    post: NormSource | None
+    """The normalisation that closes the layer."""
+    total: Tap | None
+    """What it reads."""
+    is_parallel: bool
+    """The feed-forward runs beside the attention, and is in the block's output already."""
+    copies: frozenset[Tap] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
 class Summand:
     """A tensor that is added on the way, with a constant factor of its own."""
 
@@ -150,6 +166,8 @@ class Site:
     inner: NormSource | None
     step: Step | None
     step_reason: str | None
+    tail: Tail | None
+    tail_reason: str | None
     value_map: ValueMap | None
     copies: frozenset[Tap] = field(default_factory=frozenset)
     """Taps whose tensor is changed in place later on."""
@@ -174,7 +192,14 @@ class Site:
         if self.step is None:
             return (self.before, self.projected)
         summands = (self.step.residual, *self.step.extras)
-        return (self.before, self.projected, self.step.output, *(summand.tap for summand in summands))
+        taps = (self.before, self.projected, self.step.output, *(summand.tap for summand in summands))
+        if self.tail is None:
+            return taps
+        return (*taps, self.tail.output, *([] if self.tail.total is None else [self.tail.total]))
+
+    def without_tail(self) -> "Site":
+        """The same attention, caught no further than to the end of its block."""
+        return replace(self, tail=None)
 
 
 @dataclass(frozen=True)
@@ -319,6 +344,9 @@ class _Follower:
             if len(call.inputs) == 1 and len(call.outputs) == 1 and call.inputs[0] is not call.outputs[0]
         }
         self._norms: dict[str, NormSource] = {}
+        self._operations = trace.operations
+        self._places = {id(operation): place for place, operation in enumerate(trace.operations)}
+        self._attended = {id(attention.output) for attention in _attentions(trace)}
 
     def site(self, attention: _Attention) -> Site:
         if attention.batch != 1:
@@ -327,12 +355,15 @@ class _Follower:
         before, projected = self._tap(value), self._tap(call.outputs[0])
         copies = {tap for found in (value, call.outputs[0]) if found.overwritten for tap in found.taps[:1]}
         step, reason, crosses = None, None, attention.queries != attention.keys
+        tail, tail_reason = None, None
         try:
             step, walk = self._to_residual(call.outputs[0], attention)
             copies |= walk.copies
             crosses = id(walk.stream) not in _ancestors(attention.value)
+            tail = self._to_end(walk)
+            copies |= tail.copies
         except NotFollowed as error:
-            reason = str(error)
+            reason, tail_reason = (str(error), None) if step is None else (None, str(error))
         return Site(
             module=attention.module,
             call=attention.call,
@@ -349,6 +380,8 @@ class _Follower:
             inner=inner,
             step=step,
             step_reason=reason,
+            tail=tail,
+            tail_reason=tail_reason or reason,
             value_map=self._value_map(attention),
             copies=frozenset(copies),
         )
@@ -398,6 +431,65 @@ class _Follower:
         output = self._tap_onward(walk)
         extras = tuple(walk.extras)
         return Step(walk.residual, output, walk.scale, walk.branch, walk.post, extras, walk.constant), walk
+
+    def _to_end(self, walk: "_Walk") -> Tail:
+        """From the block's output to the end of the layer: the sum with what the feed-forward makes of it."""
+        containers = _containers(walk.container)
+        found, container = next(
+            ((found, name) for name in containers if (found := self._feed_forward_sum(walk, name))),
+            (None, walk.container),
+        )
+        if found is None:
+            if not walk.extras:
+                raise NotFollowed("no feed-forward block follows the attention in its layer")
+            output = self._tap_onward(walk)
+            return Tail(output, None, None, None, is_parallel=True)
+        onward = replace(walk, value=found.output, copies=set())
+        scale = total = post = None
+        while len(follow := [operation for operation in onward.value.consumers if _makes_something(operation)]) == 1:
+            operation = follow[0]
+            if not _belongs(operation, container):
+                break
+            if operation.name in {"mul", "div", "truediv"}:
+                factor = self._factor(operation, onward.value)
+                scale = factor if scale is None else scale * factor
+            elif operation.name == NORM:
+                total, post = self._tap(onward.value), self._norm(operation)
+            elif operation.name not in _UNCHANGED:
+                break
+            onward.value = operation.output
+            if post is not None:
+                break
+        output = self._tap_onward(onward)
+        return Tail(output, scale, post, total, is_parallel=False, copies=frozenset(onward.copies))
+
+    def _feed_forward_sum(self, walk: "_Walk", container: str) -> Operation | None:
+        """The last addition, within the layer, of the stream to something made of it since the block's output."""
+        stream, made, attended = {id(walk.value)}, set[int](), set[int]()
+        found: Operation | None = None
+        producer = walk.value.producer
+        for operation in self._operations[0 if producer is None else self._places[id(producer)] + 1 :]:
+            given = {id(value) for value in operation.inputs}
+            if not given & (stream | made):
+                continue
+            if not _belongs(operation, container):
+                if given & stream:
+                    break  # the stream has left the layer
+                continue
+            outputs = {id(value) for value in operation.outputs}
+            if operation.name == "add" and given & stream and given & made:
+                if given & attended and found is None:
+                    raise NotFollowed("another attention stands between this one and the feed-forward block")
+                if given & attended:
+                    break  # a layer whose module serves again as the next one
+                found, stream = operation, outputs
+            elif given & stream and _is_same(operation, walk.value):
+                stream |= outputs
+            else:
+                made |= outputs
+                if outputs & self._attended or given & attended:
+                    attended |= outputs
+        return found
 
     def _add(self, walk: "_Walk", operation: Operation) -> None:
         other = _other(operation, walk.value)
@@ -710,6 +802,25 @@ def _container(module: str) -> str:
     """The layer a module belongs to: its path up to the last number."""
     numbers = _numbers(module)
     return ".".join(module.split(".")[: numbers[-1] + 1]) if numbers else ""
+
+
+def _containers(innermost: str) -> Iterator[str]:
+    """The containers around a module, from the inside out, as far as they are numbered members of a list."""
+    parts = innermost.split(".")
+    yield innermost
+    for size in range(len(parts) - 1, 0, -1):
+        if parts[size - 1].isdigit():
+            yield ".".join(parts[:size])
+
+
+def _is_same(operation: Operation, value: Value) -> bool:
+    """Whether an operation hands on the same numbers, token by token."""
+    tensor = operation.output.tensor
+    return (
+        operation.name in _UNCHANGED
+        and tensor.numel() == value.tensor.numel()
+        and tensor.shape[-1] == value.tensor.shape[-1]
+    )
 
 
 def _belongs(operation: Operation, container: str) -> bool:

@@ -1,20 +1,22 @@
-"""Which number of a model's output is explained: a class, the difference of two, a next or masked token, a span."""
+"""Which numbers of a model's output are explained: a class, the difference of two, a next or masked token, a span,
+or one number for each token."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.errors import InputError, UnsupportedModel, unknown
-from attnscope.models.encode import Encoded
+from attnscope.models.encode import Encoded, is_encoder_decoder
 
 Choice = int | str | None
+Position = int | Literal["each"] | None
 
 
 @dataclass
 class Target:
-    """Picks the number, and says afterwards what it was."""
+    """Picks the numbers, and says afterwards what they were."""
 
     name_of_model: str
     model: PreTrainedModel
@@ -22,30 +24,53 @@ class Target:
     inputs: Encoded
     choice: Any
     """A class or token by number or name, a pair of them for their difference, or None for the predicted one."""
-    position: int | None
-    """The token whose logits are meant, counted from 0, where a model has some for each token."""
-    name: str = field(default="", init=False)
+    position: Position
+    """The token whose logits are meant, counted from 0, where a model has some for each token; or each of them."""
+    names: list[str] = field(default_factory=list, init=False)
+    positions: list[int] = field(default_factory=list, init=False)
+    """The tokens whose logits were picked; empty where there is one set for the whole text."""
 
-    def __call__(self, output: Any) -> Tensor:
+    def __call__(self, output: Any) -> list[Tensor]:
+        self.names.clear()
+        self.positions.clear()
         if getattr(output, "start_logits", None) is not None:
-            return self._span(output.start_logits[0], output.end_logits[0])
+            return [self._span(output.start_logits[0], output.end_logits[0])]
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor):
             raise UnsupportedModel(
                 self.name_of_model, "it has no head whose logits could be explained; load one with a task head"
             )
-        return self._picked(logits[0] if logits.ndim == 2 else logits[0, self._position(logits.shape[1])])
+        if logits.ndim == 2:
+            if self.position is not None:
+                raise InputError("the model has one set of logits for the whole text; leave position out")
+            return [self._picked(logits[0], self.choice)]
+        if self.position != "each":
+            self.positions.append(self._position(logits.shape[1]))
+            return [self._picked(logits[0, self.positions[0]], self.choice)]
+        following = self._following() if self.choice is None else []
+        self.positions.extend(range(logits.shape[1]))
+        choices = [*following, *[self.choice] * (logits.shape[1] - len(following))]
+        return [self._picked(row, choice) for row, choice in zip(logits[0], choices, strict=True)]
 
-    def _picked(self, logits: Tensor) -> Tensor:
+    def _following(self) -> list[int]:
+        """The tokens that do follow, where logits are about what follows."""
+        if is_encoder_decoder(self.model):
+            ids = self.inputs.inputs.get("decoder_input_ids")
+        else:
+            ids = self.inputs.inputs.get("input_ids") if _is_causal(self.model) else None
+        following = [] if ids is None else ids[0, 1:].tolist()
+        return following if self.inputs.last is None else [*following, self.inputs.last]
+
+    def _picked(self, logits: Tensor, chosen: Any) -> Tensor:
         """One logit, or the difference of two."""
-        if isinstance(self.choice, tuple | list):
-            if len(self.choice) != 2:
-                raise InputError(f"a contrast is of two classes, not {len(self.choice)}")
-            one, other = (self._index(choice, logits) for choice in self.choice)
-            self.name = f"{self._name(one, len(logits))} − {self._name(other, len(logits))}"
+        if isinstance(chosen, tuple | list):
+            if len(chosen) != 2:
+                raise InputError(f"a contrast is of two classes, not {len(chosen)}")
+            one, other = (self._index(choice, logits) for choice in chosen)
+            self.names.append(f"{self._name(one, len(logits))} − {self._name(other, len(logits))}")
             return logits[one] - logits[other]
-        index = self._index(self.choice, logits)
-        self.name = self._name(index, len(logits))
+        index = self._index(chosen, logits)
+        self.names.append(self._name(index, len(logits)))
         return logits[index]
 
     def _span(self, start: Tensor, end: Tensor) -> Tensor:
@@ -53,11 +78,13 @@ class Target:
         first, last = self.choice if isinstance(self.choice, tuple | list) else (int(start.argmax()), int(end.argmax()))
         if not (isinstance(first, int) and isinstance(last, int) and 0 <= first < len(start) and 0 <= last < len(end)):
             raise InputError(f"an answer is two token numbers from 0 to {len(start) - 1}, not {self.choice!r}")
-        self.name = f"answer from token {first} to {last}"
+        self.names.append(f"answer from token {first} to {last}")
         return start[first] + end[last]
 
     def _position(self, length: int) -> int:
         if self.position is not None:
+            if not isinstance(self.position, int):
+                raise InputError(f"position is a token's number, counted from 0, or 'each'; not {self.position!r}")
             if not -length <= self.position < length:
                 raise InputError(f"there is no token {self.position}; the text has {length}, counted from 0")
             return self.position
@@ -65,7 +92,7 @@ class Target:
         ids = self.inputs.inputs.get("input_ids")
         if mask is not None and ids is not None and bool((ids[0] == mask).any()):
             return int((ids[0] == mask).nonzero()[0])
-        if type(self.model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
+        if _is_causal(self.model) or is_encoder_decoder(self.model):
             return length - 1
         raise InputError("the model has logits for each token; say which token is meant: position=")
 
@@ -92,3 +119,8 @@ class Target:
 
     def _name(self, index: int, count: int) -> str:
         return next((name for name, number in self._names(count).items() if number == index), str(index))
+
+
+def _is_causal(model: PreTrainedModel) -> bool:
+    """Whether a model's logits are about the token that follows."""
+    return type(model).__name__.endswith(("ForCausalLM", "LMHeadModel"))
