@@ -7,17 +7,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from attnscope.analyses.attribution import Answer, Method, Question, lookup
 from attnscope.axes import SOURCE, STEP
 from attnscope.errors import UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
-from attnscope.models.targets import Target
 from attnscope.result import dataset, versions
 from attnscope.text.tokens import Tokens
 from attnscope.text.words import sum_over_key_pieces, units
 
-METHODS = ("decomposed",)
 COMPLETENESS = 1e-4
 """The largest completeness error that is rounding: it adds up over all layers."""
 
@@ -32,10 +31,12 @@ def attribute(
     *,
     target: Any = None,
     position: int | Literal["each"] | None = None,
-    method: Literal["decomposed"] = "decomposed",
+    method: str = "decomposed",
     unit: Unit = "token",
+    steps: int = 32,
+    seed: int = 0,
 ) -> xr.Dataset:
-    """Decompose a logit into what each token contributes, signed and in the logit's own units.
+    """Attribute a logit to the tokens: what each contributes, signed and in the logit's own units.
 
     pair       the second text of a pair, or the translation an encoder–decoder is to explain; without one, an
                encoder–decoder explains the translation it writes itself
@@ -44,21 +45,28 @@ def attribute(
     position   the token whose logits are meant, counted from 0, in models that have some for each; "each" for all
                of them, on the axis `step` (where logits are about what follows, the tokens that do follow). None for
                the masked token, in language models for the next one, and in encoder–decoders for each
+    method     "decomposed", which is exact, or one to compare it with (`attnscope.analyses.attribution.ATTRIBUTIONS`).
+               The attribute `signed` says whether a method's numbers speak for and against, or only rank
     unit       "token", or "word": summed over a word's pieces
+    steps      of the integral, for method="integrated_gradients"
+    seed       for method="random"
 
     The sources are the states that enter the first layer: of the encoder and then of the decoder, if there are two.
-    Attention weights, the statistics of norms and the slopes of activations are held at their values; the logit is
-    then exactly Σ contribution + bias, where the bias is what the model's own bias parameters do. A model for which
-    the two do not add up is refused.
+    In the decomposition, attention weights, the statistics of norms and the slopes of activations are held at their
+    values; the logit is then exactly Σ contribution + bias, where the bias is what the model's own bias parameters do.
+    A model for which the two do not add up is refused.
     """
-    one_of("method", method, METHODS)
+    chosen = lookup(method)
     one_of("unit", unit, ("token", "word"))
     inputs = model.encode_for_decision(text, pair)
     if position is None and model.is_encoder_decoder:
         position = "each"
-    found, explained = model.attribute(inputs, target, position)
-    _check_complete(model, found)
+    answer = chosen.compute(Question(model, text, pair, inputs, target, position, steps, seed))
+    found, explained = answer.found, answer.target
+    if chosen.exact:
+        _check_complete(model, found)
     attributes = versions() | {"model": model.name, "method": method, "unit": unit}
+    attributes |= {"signed": "yes" if chosen.signed else "no", "paper": chosen.paper} | answer.notes
     if isinstance(text, str):
         attributes |= {"text": text} | ({} if pair is None else {"pair": pair})
     contribution = np.stack([one.contribution.cpu().numpy().astype(np.float32) for one in found])
@@ -68,18 +76,18 @@ def attribute(
     if sides is not None:
         sources["source_side"] = ((SOURCE,), sides)
     if position == "each":
-        return _by_step(model, inputs, found, explained, contribution, sources, attributes)
-    attributes |= {
-        "target": explained.names[0],
-        "target_value": found[0].value,
-        "bias": found[0].bias,
-        "completeness_error": found[0].completeness_error,
-    }
-    return dataset({"contribution": ((SOURCE,), contribution[0])}, sources, attributes, _NAMES)
+        return _by_step(model, inputs, chosen, answer, contribution, sources, attributes)
+    attributes |= {"target": explained.names[0], "target_value": found[0].value}
+    if chosen.signed:
+        attributes |= {"bias": found[0].bias, "completeness_error": found[0].completeness_error}
+    return dataset({"contribution": ((SOURCE,), contribution[0])}, sources, attributes, _names(chosen))
+
+
+def _names(method: Method) -> dict[str, str]:
+    return _NAMES | {"contribution": method.summary}
 
 
 _NAMES = {
-    "contribution": "what a token adds to the target, in its units",
     "target_value": "the logit",
     "bias": "what the bias parameters add to the target",
     "completeness_error": "what is left over, relative",
@@ -100,26 +108,29 @@ def _check_complete(model: Model, found: Sequence[Attribution]) -> None:
 def _by_step(
     model: Model,
     inputs: Encoded,
-    found: Sequence[Attribution],
-    explained: Target,
+    chosen: Method,
+    answer: Answer,
     contribution: Floats,
     sources: dict[str, Any],
     attributes: dict[str, Any],
 ) -> xr.Dataset:
     """One row for each token whose logits were explained."""
     reader = inputs.target if model.is_encoder_decoder else inputs.source
-    variables = {
+    found = answer.found
+    variables: dict[str, Any] = {
         "contribution": ((STEP, SOURCE), contribution),
         "target_value": ((STEP,), np.array([one.value for one in found])),
-        "bias": ((STEP,), np.array([one.bias for one in found])),
-        "completeness_error": ((STEP,), np.array([one.completeness_error for one in found])),
     }
+    attributes |= {"target": "each"}
+    if chosen.signed:
+        errors = np.array([one.completeness_error for one in found])
+        variables |= {"bias": ((STEP,), np.array([one.bias for one in found])), "completeness_error": ((STEP,), errors)}
+        attributes |= {"completeness_error": float(errors.max())}
     coordinates = sources | {
-        "target": ((STEP,), explained.names),
+        "target": ((STEP,), answer.target.names),
         "step_token": ((STEP,), _labels(reader, len(found))),
     }
-    attributes |= {"target": "each", "completeness_error": max(one.completeness_error for one in found)}
-    return dataset(variables, coordinates, attributes, _NAMES)
+    return dataset(variables, coordinates, attributes, _names(chosen))
 
 
 def sources_of(inputs: Encoded, count: int, unit: Unit = "token") -> tuple[list[str], list[str] | None]:

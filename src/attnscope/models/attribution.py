@@ -16,6 +16,8 @@ from attnscope.models.trace import Tap
 
 Target = Callable[[Any], Sequence[Tensor]]
 """Picks the numbers to explain from a model's output."""
+Explainer = Callable[[PreTrainedModel, dict[str, Tensor], Sequence[Tap], Target], "list[Attribution]"]
+"""Says what the states at some taps have to do with the numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,20 @@ def decompose(
 
     The sources are the tokens of all taps, one after the other.
     """
+    return multiplied(model, inputs, taps, target, Frozen(model).running())
+
+
+def multiplied(
+    model: PreTrainedModel,
+    inputs: dict[str, Tensor],
+    taps: Sequence[Tap],
+    target: Target,
+    running: contextlib.AbstractContextManager[None],
+) -> list[Attribution]:
+    """Gradient × state, and gradient × bias, of the network as it is while `running`."""
     biases = list(biases_of(model).values())
-    frozen = Frozen(model)
-    with torch.enable_grad(), _without_gradients(model):
-        with frozen.running(), _catching(model, taps, biases) as caught:
+    with torch.enable_grad(), without_gradients(model):
+        with running, catching(model, taps, biases) as caught:
             values = [value.float() for value in target(call(model, inputs))]
         return [_explained(value, caught, biases, keep=value is not values[-1]) for value in values]
 
@@ -66,7 +78,7 @@ def _share(gradient: Tensor | None, state: Tensor) -> Tensor:
 
 
 @contextlib.contextmanager
-def _without_gradients(model: PreTrainedModel) -> Generator[None]:
+def without_gradients(model: PreTrainedModel) -> Generator[None]:
     """No parameter asks for a gradient; afterwards those do that did before."""
     tensors = [*model.parameters(), *(buffer for buffer in model.buffers() if buffer.is_floating_point())]
     before = [(tensor, tensor.requires_grad) for tensor in tensors]
@@ -80,7 +92,7 @@ def _without_gradients(model: PreTrainedModel) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _catching(model: PreTrainedModel, taps: Sequence[Tap], biases: Sequence[Tensor]) -> Generator[list[Tensor]]:
+def catching(model: PreTrainedModel, taps: Sequence[Tap], biases: Sequence[Tensor]) -> Generator[list[Tensor]]:
     """The tensors at some taps. From there on they and the biases carry gradients: what lies before is part of them."""
     caught: list[Tensor] = []
 

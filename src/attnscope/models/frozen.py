@@ -91,13 +91,26 @@ class Frozen(TorchFunctionMode):
                 handles.append(module.register_forward_pre_hook(self._enter))
                 handles.append(module.register_forward_hook(self._activation_hook))
         try:
-            with listening(self._model, _attend), self:
+            with listening(self._model, self.attend), self:
                 yield
         finally:
             for handle in handles:
                 handle.remove()
             for known in (self._activated, self._sigmoids, self._scaled, self._shifted):
                 known.clear()
+
+    def attend(
+        self,
+        eager: Callable[..., Any],
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *args: Any,
+        **keywords: Any,
+    ) -> Any:
+        """Attention of which only the values carry a gradient."""
+        return eager(module, query.detach(), key.detach(), value, *args, **keywords)
 
     def _enter(self, _module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The module's own code sees plain numbers: some has derivatives of its own, that know no other direction."""
@@ -170,13 +183,6 @@ class Frozen(TorchFunctionMode):
                 return _frozen_norm(known[0], args[0])
 
         return hook
-
-
-def _attend(
-    eager: Callable[..., Any], module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **keywords: Any
-) -> Any:
-    """Attention of which only the values carry a gradient."""
-    return eager(module, query.detach(), key.detach(), value, *args, **keywords)
 
 
 def carries(tensor: Tensor) -> bool:

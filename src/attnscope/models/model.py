@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.decompose.laws import LawErrors, check
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
-from attnscope.models.attribution import Attribution, decompose
+from attnscope.models.attribution import Attribution, Explainer, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
 from attnscope.models.dispatch import call, eagerly, listening
 from attnscope.models.encode import (
@@ -34,6 +34,7 @@ from attnscope.models.rerun import Change, rerun
 from attnscope.models.structure import Site, Structure, discover
 from attnscope.models.targets import Position, Target
 from attnscope.models.trace import Tap, Tracer, tensors_in
+from attnscope.models.variants import Decisions, Variant, decide
 from attnscope.models.verification import TOLERANCE, LayerLaws, Verification
 from attnscope.record import LayerRecord
 
@@ -307,13 +308,30 @@ class Model:
         )
 
     def attribute(
-        self, inputs: Encoded, choice: Any = None, position: Position = None
+        self,
+        inputs: Encoded,
+        choice: Any = None,
+        position: Position = None,
+        *,
+        by: Explainer = decompose,
+        taps: Sequence[Tap] | None = None,
     ) -> tuple[list[Attribution], Target]:
-        """What each token contributes to one logit or several, by a backward pass each, and what these are called."""
-        taps = self.sources()
+        """What each token contributes to one logit or several, by a backward pass each, and what these are called.
+
+        by     how it is worked out: the exact decomposition, or another explainer (`gradients.py`, `attnlrp.py`)
+        taps   the states that are asked about; those that enter the first layer if None
+        """
+        taps = self.sources() if taps is None else taps
         target = Target.of(self, inputs, choice, position)
         with self._running():
-            return decompose(self.hf_model, inputs.inputs, taps, target), target
+            return by(self.hf_model, inputs.inputs, taps, target), target
+
+    def decide(self, variants: Sequence[Variant], classes: Sequence[int], *, budget: int = 4096) -> Decisions:
+        """The probability of each variant's class, many variants in a pass of at most `budget` tokens."""
+        pad = getattr(self.hf_model.config.get_text_config(), "pad_token_id", None)
+        pad = getattr(self.tokenizer, "pad_token_id", None) if pad is None else pad
+        with self._running():
+            return decide(self.hf_model, variants, classes, pad, budget)
 
     def rerun(
         self,

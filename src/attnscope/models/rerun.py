@@ -71,15 +71,15 @@ def rerun(
     """
 
     def edit(change: Change) -> Callable[[Tensor], None]:
-        return lambda tensor: change(Passing(_by_token(tensor, copies)))
+        return lambda tensor: change(Passing(by_token(tensor, copies)))
 
     edits = {tap: [edit(change) for change in found] for tap, found in changes.items()}
-    copied = {name: _copied(tensor, copies) for name, tensor in inputs.items()}
+    repeated = {name: copied(tensor, copies) for name, tensor in inputs.items()}
     with torch.no_grad(), _mode(model, frozen), editing(model, edits):
         if not with_biases:
-            return model(**call_options(model, copied))
+            return model(**call_options(model, repeated))
         duals = {name: _own(bias.detach()) for name, bias in biases_of(model).items()}
-        return functional_call(model, duals, (), call_options(model, copied))
+        return functional_call(model, duals, (), call_options(model, repeated))
 
 
 @contextlib.contextmanager
@@ -122,12 +122,12 @@ def _own(bias: Tensor) -> Tensor:
     return forward_ad.make_dual(bias.clone(), bias.clone())
 
 
-def _copied(tensor: Tensor, copies: int) -> Tensor:
+def copied(tensor: Tensor, copies: int) -> Tensor:
     """Inputs with a batch axis, as often as there are copies; others as they are."""
     return tensor.repeat(copies, *[1] * (tensor.ndim - 1)) if tensor.ndim > 1 and tensor.shape[0] == 1 else tensor
 
 
-def _by_token(tensor: Tensor, copies: int) -> Tensor:
+def by_token(tensor: Tensor, copies: int) -> Tensor:
     """(copy, token, model) of a tensor of the model, sharing its memory."""
     if tensor.ndim == 3 and tensor.shape[0] != copies and tensor.shape[1] == copies:
         return tensor.transpose(0, 1)

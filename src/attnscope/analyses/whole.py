@@ -1,0 +1,101 @@
+"""The whole model at once: how much of each token, at each layer, goes back to each word, by the maps of all layers."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from attnscope.analyses.analyze import analyze
+from attnscope.axes import LAYER, QUERY, SOURCE
+from attnscope.errors import InputError, one_of, unknown
+from attnscope.measures import MEASURES, Measure
+from attnscope.methods.max_flow import max_flow, resolution
+from attnscope.methods.rollout import rollout
+from attnscope.methods.rows import shares
+from attnscope.models.model import Model
+from attnscope.result import Attribute, dataset
+
+WHOLE = ("rollout", "max_flow")
+"""The measures of the whole model that are made of the maps of its layers."""
+
+LONG_NAMES = {
+    "rollout": "share of a token that goes back to a source, by multiplying the layers' maps",
+    "max_flow": "the most that could flow from a source to a token, through the layers' maps as a net of pipes",
+}
+Progress = Callable[[int, int], None]
+
+
+def whole_model(
+    model: Model,
+    text: Any,
+    pair: str | None = None,
+    *,
+    method: str = "rollout",
+    measure: str = "block_norm",
+    layers: Collection[int] | None = None,
+    stack: str | None = None,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Follow the maps of all layers down to the words.
+
+    method     "rollout" multiplies the maps; "max_flow" takes them as the widths of pipes
+    measure    any measure that is a map; the mean over heads where it has some
+    layers     which layers' tokens are reported, counted from 1; all layers below take part in any case
+    stack      the encoder's or the decoder's own layers, in encoder–decoders
+
+    Maps are taken in shares of each row. A measure without the residual connection (weight, attention_norm) gets it
+    as (A + I) / 2; one that holds it (block_norm) is taken as it is. Which it was stands in the attribute `residual`.
+    """
+    one_of("method", method, WHOLE)
+    chosen = map_measure(measure)
+    found = analyze(model, text, pair, measures=measure, stack=_stack(model, stack, pair))
+    numbers = [int(number) for number in found[LAYER].to_numpy()]
+    places = _places(numbers, layers)
+    maps = shares(found[measure].to_numpy(), identity=not holds_residual(chosen))
+    if method == "rollout":
+        values = rollout(maps, identity=False)[places]
+    else:
+        values = max_flow(maps, layers=[place + 1 for place in places], progress=progress)
+    tokens = found["query_token"].to_numpy()
+    coordinates = {
+        LAYER: ((LAYER,), [numbers[place] for place in places]),
+        "query_token": ((QUERY,), tokens),
+        "source_token": ((SOURCE,), tokens),
+    }
+    variables = {method: ((LAYER, QUERY, SOURCE), values.astype(np.float32))}
+    attributes: dict[str, Attribute] = {str(name): value for name, value in found.attrs.items()}
+    attributes |= {"measures": method, "method": method, "measure": measure}
+    attributes |= {"residual": "in the measure" if holds_residual(chosen) else "added as (A + I) / 2"}
+    if method == "max_flow":
+        attributes |= {"capacity_resolution": resolution(maps)}
+    return dataset(variables, coordinates, attributes, LONG_NAMES)
+
+
+def map_measure(name: str) -> Measure:
+    """The measure called `name`, if it is a map."""
+    maps = [measure.name for measure in MEASURES.values() if measure.is_map]
+    if name not in maps:
+        raise unknown("map", name, maps)
+    return MEASURES[name]
+
+
+def holds_residual(measure: Measure) -> bool:
+    """Whether a token's own residual is in the map, so that no identity is to be added."""
+    return measure.needs_block
+
+
+def _stack(model: Model, stack: str | None, pair: str | None) -> str | None:
+    """Stacks of tokens that look at each other; between two texts there is no way back through the layers."""
+    chosen = stack or (model.default_stack() if pair is not None else None)
+    if chosen == "cross":
+        raise InputError("the maps of cross-attention lead out of their stack; ask for stack='encoder' or 'decoder'")
+    return chosen
+
+
+def _places(numbers: list[int], layers: Collection[int] | None) -> list[int]:
+    wanted = numbers if layers is None else sorted(set(layers))
+    missing = [layer for layer in wanted if layer not in numbers]
+    if missing or not wanted:
+        raise InputError(f"there is no attention layer {missing[0] if missing else ''}; the layers: {numbers}")
+    return [numbers.index(layer) for layer in wanted]
