@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
     from attnscope.analyses.demo import demo_model
+    from attnscope.analyses.flow import flow, flow_change
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
     from attnscope.store.datasets import load, save
@@ -22,6 +23,8 @@ _HOMES = {
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
     "demo_model": "attnscope.analyses.demo",
+    "flow": "attnscope.analyses.flow",
+    "flow_change": "attnscope.analyses.flow",
     "load": "attnscope.store.datasets",
     "save": "attnscope.store.datasets",
 }
@@ -34,6 +37,8 @@ __all__ = [
     "analyze",
     "attribute",
     "demo_model",
+    "flow",
+    "flow_change",
     "load",
     "save",
 ]

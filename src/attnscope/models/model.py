@@ -214,17 +214,24 @@ class Model:
         self.run(self.encode(text, pair), lambda _, record: found.append(record), sites=self.sites(stack))
         return found
 
-    def attribute(self, inputs: Encoded, choice: Any = None, position: int | None = None) -> tuple[Attribution, str]:
-        """What each token contributes to a logit, by one backward pass, and what that logit is called."""
+    def attribute(
+        self, inputs: Encoded, choice: Any = None, position: int | None = None, layer: int | None = None
+    ) -> tuple[Attribution, str]:
+        """What each token contributes to a logit, by one backward pass, and what that logit is called.
+
+        The tokens are those that enter a layer: the first, or another if its number is given.
+        """
         if is_encoder_decoder(self.hf_model) or len(self.structure.stacks) > 1:
             raise UnsupportedModel(self.name, "a logit is decomposed in models with one stack of layers alone")
-        first = self.sites()[0]
-        if first.step is None:
-            raise UnsupportedModel(self.name, f"the states before layer 1 were not found: {first.step_reason}")
+        site = self.sites(layers=None if layer is None else [layer])[0]
+        if site.step is None:
+            raise UnsupportedModel(
+                self.name, f"the states before layer {site.layer} were not found: {site.step_reason}"
+            )
         target = Target(self.name, self.hf_model, self.tokenizer, inputs, choice, position)
         with self._lock, self._evaluating():
             try:
-                return decompose(self.hf_model, inputs.inputs, first, target), target.name
+                return decompose(self.hf_model, inputs.inputs, site, target), target.name
             except (torch.OutOfMemoryError, MemoryError) as error:
                 raise InputError(_out_of_memory(self)) from error
             except AttnscopeError:
