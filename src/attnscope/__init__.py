@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
-    from attnscope.analyses.demo import demo_model
+    from attnscope.analyses.demo import demo_model, demo_models
     from attnscope.analyses.flow import flow, flow_change
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
@@ -23,6 +23,7 @@ _HOMES = {
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
     "demo_model": "attnscope.analyses.demo",
+    "demo_models": "attnscope.analyses.demo",
     "flow": "attnscope.analyses.flow",
     "flow_change": "attnscope.analyses.flow",
     "load": "attnscope.store.datasets",
@@ -37,6 +38,7 @@ __all__ = [
     "analyze",
     "attribute",
     "demo_model",
+    "demo_models",
     "flow",
     "flow_change",
     "load",

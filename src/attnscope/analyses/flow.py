@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import Progress, Unit, analyze
+from attnscope.analyses.whole import holds_residual, map_measure
 from attnscope.artifacts.flow import (
     EdgeChange,
     Flow,
@@ -24,7 +25,7 @@ from attnscope.artifacts.flow import (
 )
 from attnscope.axes import HEAD, KEY, LAYER, QUERY
 from attnscope.errors import InputError, UnsupportedModel, one_of, unknown
-from attnscope.measures import MEASURES, Measure, lookup
+from attnscope.measures import Measure
 from attnscope.methods.max_flow import max_flow
 from attnscope.methods.rollout import rollout
 from attnscope.methods.rows import shares
@@ -226,15 +227,8 @@ def _edge_change(one: FlowEdge | None, other: FlowEdge | None) -> EdgeChange:
     )
 
 
-def map_measures() -> tuple[str, ...]:
-    """The measures that tell what flows from each key to each query."""
-    return tuple(name for name, measure in MEASURES.items() if measure.is_map)
-
-
 def _map_measure(name: str, heads: Collection[int] | None) -> Measure:
-    found = lookup(name)
-    if not found.is_map:
-        raise InputError(f"{name} is no map from keys to queries; choose one of {', '.join(map_measures())}")
+    found = map_measure(name)
     if heads is not None and HEAD not in found.dims:
         raise InputError(f"{name} is of all heads together; to choose heads, take weight or head_norm")
     return found
@@ -359,11 +353,6 @@ def _read(
     through = rollout(mixing, identity=False) if reading == "cumulative" else max_flow(mixing)
     scaled = row_shares(through) if by == "share" else through
     return list(scaled[:, None])
-
-
-def holds_residual(measure: Measure) -> bool:
-    """Whether a token's own residual is in the map already, so that none is added."""
-    return measure.needs_block
 
 
 def _alike(row: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -179,7 +179,7 @@ def test_images_have_a_class_token() -> None:
         ({"threshold": 1.5}, "from 0 to 1"),
         ({"threshold": -1, "by": "value"}, "0 or more"),
         ({"threshold": float("nan")}, "from 0 to 1"),
-        ({"measure": "value_norm"}, "no map"),
+        ({"measure": "value_norm"}, "unknown map"),
         ({"measure": "wieght"}, "did you mean 'weight'"),
         ({"heads": [1]}, "all heads together"),
         ({"decay": 2}, "decay"),
