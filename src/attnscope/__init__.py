@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
+    from attnscope.analyses.compare import compare
     from attnscope.analyses.demo import demo_model, demo_models
     from attnscope.analyses.flow import flow, flow_change
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
@@ -22,6 +23,7 @@ _HOMES = {
     "UnsupportedModel": "attnscope.errors",
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
+    "compare": "attnscope.analyses.compare",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
     "flow": "attnscope.analyses.flow",
@@ -37,6 +39,7 @@ __all__ = [
     "UnsupportedModel",
     "analyze",
     "attribute",
+    "compare",
     "demo_model",
     "demo_models",
     "flow",

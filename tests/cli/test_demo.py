@@ -67,4 +67,5 @@ def test_before_and_after_fine_tuning() -> None:
     assert tuned.hf_model.config.id2label == {0: "negative", 1: "positive"}
     assert ats.attribute(tuned, "A wonderful film.").attrs["target"] == "positive"
     assert ats.attribute(tuned, "A dull film.").attrs["target"] == "negative"
-    assert "no head" in str(pytest.raises(ats.UnsupportedModel, ats.attribute, base, "A dull film.").value)
+    with pytest.raises(ats.UnsupportedModel, match="no head"):
+        ats.attribute(base, "A dull film.")
