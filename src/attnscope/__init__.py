@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
+    from attnscope.analyses.classes import compare_classes
     from attnscope.analyses.compare import compare
     from attnscope.analyses.demo import demo_model, demo_models
     from attnscope.analyses.flow import flow, flow_change
@@ -24,6 +25,7 @@ _HOMES = {
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
     "compare": "attnscope.analyses.compare",
+    "compare_classes": "attnscope.analyses.classes",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
     "flow": "attnscope.analyses.flow",
@@ -40,6 +42,7 @@ __all__ = [
     "analyze",
     "attribute",
     "compare",
+    "compare_classes",
     "demo_model",
     "demo_models",
     "flow",

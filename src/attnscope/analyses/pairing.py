@@ -73,12 +73,12 @@ class Reader:
             kind_masks(tokens)[:, first],
             Categories(named.names, named.index[first]),
             np.array([len(group) for group in groups], dtype=np.float64),
-            tuple(_word(tokens, place) for place in first),
+            tuple(plain_word(tokens, place) for place in first),
             float(found.attrs["reconstruction_error"]),
         )
 
 
-def _word(tokens: Tokens, place: int) -> str:
+def plain_word(tokens: Tokens, place: int) -> str:
     """The word a token is part of, whatever its case; of special tokens, what they do."""
     word = tokens.words[place]
     return ("[SEP]" if place else "[CLS]") if word is None else tokens.word_strings[word].casefold()
