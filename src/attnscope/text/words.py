@@ -43,6 +43,17 @@ def units(tokens: Tokens) -> Units:
     return Units(groups, unique([visible(string) for string in strings]))
 
 
+def role_labels(tokens: Tokens) -> tuple[str, ...]:
+    """Labels of units that are alike for all tokenizers: special tokens are [CLS] in front and [SEP] elsewhere."""
+    words = [tokens.words[group[0]] for group in units(tokens).groups]
+    return unique(
+        [
+            ("[SEP]" if place else "[CLS]") if word is None else visible(tokens.word_strings[word])
+            for place, word in enumerate(words)
+        ]
+    )
+
+
 def grouped(word_of_token: Sequence[int | None]) -> Groups:
     """The token indexes of each unit, by first appearance; a token without a word is a unit of its own."""
     members: dict[tuple[str, int], list[int]] = {}

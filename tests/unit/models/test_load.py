@@ -200,7 +200,12 @@ def test_an_adapter_of_another_base(tmp_path: Path, saved: Path) -> None:
     other = zoo.build("electra")
     wrapped = get_peft_model(other, LoraConfig(r=2, target_modules=["embeddings_project"]))
     wrapped.save_pretrained(tmp_path / "adapter")
-    assert "adapter" in refusal(InputError, saved, adapter=tmp_path / "adapter")
+    settings = tmp_path / "adapter" / "adapter_config.json"
+    stated = json.loads(settings.read_text()) | {"base_model_name_or_path": "someone/a-small-electra"}
+    settings.write_text(json.dumps(stated))
+    sentence = refusal(InputError, saved, adapter=tmp_path / "adapter")
+    assert "made for someone/a-small-electra and does not fit" in sentence
+    assert str(saved) in sentence
 
 
 def test_an_adapter_for_a_wider_base(tmp_path: Path, saved: Path) -> None:
@@ -220,6 +225,45 @@ def test_an_incomplete_adapter(saved: Path, tmp_path: Path, missing: str) -> Non
 
 def test_no_adapter_at_all(saved: Path, tmp_path: Path) -> None:
     assert str(tmp_path / "none") in refusal(InputError, saved, adapter=tmp_path / "none")
+
+
+def classifying(folder: Path, names: dict[str, str] | None) -> Path:
+    """An adapter with a head of three classes, and a config.json beside it that may name them."""
+    head = zoo.build_head("bert", "AutoModelForSequenceClassification")
+    settings = LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"])
+    get_peft_model(head, settings).save_pretrained(folder)
+    if names is not None:
+        (folder / "config.json").write_text(json.dumps({"model_type": "bert", "id2label": names}))
+    return folder
+
+
+def test_an_adapter_brings_its_head_and_the_names_of_its_classes(saved: Path, tmp_path: Path) -> None:
+    names = {"0": "bad", "1": "neither", "2": "good"}
+    model = ats.Model.from_pretrained(saved, adapter=classifying(tmp_path / "adapter", names))
+    assert model.hf_model.config.id2label == {0: "bad", 1: "neither", 2: "good"}
+    assert model.hf_model.config.label2id["good"] == 2
+    assert ats.attribute(model, "the cat", target="good").attrs["target"] == "good"
+    plain = ats.Model.from_pretrained(saved, adapter=classifying(tmp_path / "plain", None))
+    assert plain.hf_model.config.id2label[2] == "LABEL_2"
+
+
+def test_a_folder_with_an_adapter_and_the_names_of_classes_is_an_adapter(saved: Path, tmp_path: Path) -> None:
+    adapter = classifying(tmp_path / "adapter", {"0": "bad", "1": "neither", "2": "good"})
+    settings = json.loads((adapter / "adapter_config.json").read_text())
+    (adapter / "adapter_config.json").write_text(json.dumps(settings | {"base_model_name_or_path": str(saved)}))
+    assert ats.Model.from_pretrained(adapter).hf_model.config.id2label[0] == "bad"
+
+
+@pytest.mark.parametrize("names", [{"0": "bad"}, {"1": "a", "2": "b", "3": "c"}])
+def test_names_that_do_not_fit_the_head(saved: Path, tmp_path: Path, names: dict[str, str]) -> None:
+    assert "its head has 3" in refusal(InputError, saved, adapter=classifying(tmp_path / "adapter", names))
+
+
+@pytest.mark.parametrize("content", ["{no json", "[]", '{"id2label": {"one": "bad"}}'])
+def test_names_that_can_not_be_read(saved: Path, tmp_path: Path, content: str) -> None:
+    adapter = classifying(tmp_path / "adapter", {})
+    (adapter / "config.json").write_text(content)
+    assert "config.json beside the adapter" in refusal(InputError, saved, adapter=adapter)
 
 
 # --- texts ------------------------------------------------------------------------------------------------
