@@ -1,10 +1,8 @@
 """Every model type of the installed Transformers: works or is refused with a reason, as the documentation says."""
 
 import re
-import warnings
 
 import pytest
-import transformers
 
 from tools.architectures import ATTENTION_ONLY, FAILED, NOT_BUILT, PAGE, REFUSED, WORKS, Verdict, survey
 
@@ -21,10 +19,7 @@ MUST_WORK = (
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, Verdict]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what models of 800 types warn about is not the question here
-        transformers.logging.set_verbosity_error()
-        return survey()
+    return survey()
 
 
 @pytest.mark.slow

@@ -298,7 +298,8 @@ def _one_sequence(name: str, value: Any) -> Tensor:
         raise InputError(f"{name} must be a tensor or nested numbers, not {type(value).__name__}") from error
     if tensor.ndim == 1 and not tensor.is_floating_point():
         tensor = tensor[None]
-    if name.endswith("input_ids") and (tensor.ndim != 2 or tensor.is_floating_point() or not tensor.numel()):
+    # Models of sound read several ids at a time: (1, length, codebook).
+    if name.endswith("input_ids") and (tensor.ndim not in {2, 3} or tensor.is_floating_point() or not tensor.numel()):
         raise InputError(f"{name} must be whole numbers of shape (1, length), not {tensor.dtype} {tuple(tensor.shape)}")
     batched = name.endswith(("ids", "mask")) or (name == "pixel_values" and tensor.ndim == 4)
     if batched and tensor.ndim and tensor.shape[0] != 1:
@@ -309,6 +310,8 @@ def _one_sequence(name: str, value: Any) -> Tensor:
 def _named_ids(tokenizer: PreTrainedTokenizerBase | None, ids: Tensor | None, mask: Tensor | None) -> Tokens | None:
     if ids is None:
         return None
+    if ids.ndim > 2:
+        return Tokens.plain([str(place) for place in range(1, ids.shape[1] + 1)])
     numbers = ids[0].tolist()
     if mask is not None and mask.ndim == 2:
         numbers = numbers[: int(mask[0].sum())]
