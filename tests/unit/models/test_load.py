@@ -330,7 +330,7 @@ def test_a_request_that_cannot_be(bert: ats.Model, options: dict[str, Any], name
         ({"input_ids": torch.ones(2, 3, dtype=torch.long)}, "2 sequences"),
         (
             {"input_ids": torch.ones(1, 3, dtype=torch.long), "attention_mask": torch.tensor([[0, 1, 1]])},
-            "pads on the left",
+            "padding on the right",
         ),
     ],
 )
