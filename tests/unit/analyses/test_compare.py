@@ -161,7 +161,17 @@ def test_words_over_texts(bert: ats.Model, other: ats.Model) -> None:
     )
     place = list(counts).index("the")
     assert float(found["word_change"].sel(layer=1)[place]) == pytest.approx(the.mean())
-    assert float(found["word_error"].sel(layer=1)[place]) == pytest.approx(the.std(ddof=1) / np.sqrt(3))
+    # Two of the three stand in one text, which is one draw.
+    residuals = np.array([the[:2].sum() - 2 * the.mean(), the[2] - the.mean()])
+    error = np.sqrt(2 / (2 - 1) * (residuals**2).sum()) / 3
+    assert float(found["word_error"].sel(layer=1)[place]) == pytest.approx(error)
+    assert int(found["word_texts"][place]) == 2
+    t = stats.t.sf(abs(found["word_mean_change"] / found["word_mean_error"]), found["word_texts"] - 1) * 2
+    known = found["word_texts"].to_numpy() > 1
+    np.testing.assert_allclose(found["word_q"].to_numpy()[known], stats.false_discovery_control(t[known]), rtol=1e-6)
+    assert np.isnan(found["word_q"].to_numpy()[~known]).all()
+    spread = found["word_mean_error"] * np.sqrt(found["word_texts"])
+    np.testing.assert_allclose(found["word_effect"], found["word_mean_change"] / spread)
     np.testing.assert_allclose(found["word_mean_change"], found["word_change"].mean("layer"))
 
 
