@@ -33,7 +33,7 @@ Page = Figure | SubFigure
 def matrix_figure(result: xr.Dataset) -> Figure:
     """How far each head, or layer, lies from what it was."""
     width, height = _matrix_extent(result)
-    figure = _page(max(width, 6.0), height + 0.9)
+    figure = new_page(max(width, 6.0), height + 0.9)
     headline(figure, "What changed", _subtitle(result))
     draw_matrix(figure, result)
     return figure
@@ -41,7 +41,7 @@ def matrix_figure(result: xr.Dataset) -> Figure:
 
 def word_figure(result: xr.Dataset, places: Sequence[int]) -> Figure:
     """Words that gained and lost, given by their places in the result."""
-    figure = _page(6.6, _words_height(len(places)) + 0.9)
+    figure = new_page(6.6, _words_height(len(places)) + 0.9)
     headline(figure, "Words that gained and lost", _subtitle(result))
     draw_words(figure, result, places)
     return figure
@@ -49,7 +49,7 @@ def word_figure(result: xr.Dataset, places: Sequence[int]) -> Figure:
 
 def category_figure(result: xr.Dataset) -> Figure:
     """The share of each kind of token by layer, before and after."""
-    figure = _page(2.7 * result.sizes["category"] + 0.6, 3.7)
+    figure = new_page(2.7 * result.sizes["category"] + 0.6, 3.7)
     headline(figure, "Where the rows go", _subtitle(result))
     draw_categories(figure, result)
     return figure
@@ -57,7 +57,7 @@ def category_figure(result: xr.Dataset) -> Figure:
 
 def class_figure(classes: xr.Dataset, places: Sequence[int]) -> Figure:
     """Words that speak for the correct class, or against it, given by their places in the result."""
-    figure = _page(6.6, _words_height(len(places)) + 0.9)
+    figure = new_page(6.6, _words_height(len(places)) + 0.9)
     headline(figure, "Words for and against the correct class", f"{classes.attrs['sentences']} sentences")
     draw_class_words(figure, classes, places)
     return figure
@@ -73,7 +73,7 @@ def comparison_figure(
     matrix = _matrix_extent(result)
     columns = [max(matrix[0], 5.2), 5.4, *([5.4] if class_places else [])]
     height = max(matrix[1], _words_height(max(len(places), len(class_places or ()))))
-    figure = _page(sum(columns), height + 3.3 + 0.8)
+    figure = new_page(sum(columns), height + 3.3 + 0.8)
     headline(figure, "What changed, and for which words", _subtitle(result))
     halves = cast(Sequence[SubFigure], figure.subfigures(2, 1, height_ratios=(height, 3.3), hspace=0.04))
     top = cast(Sequence[SubFigure], halves[0].subfigures(1, len(columns), width_ratios=columns, wspace=0.03))
@@ -283,7 +283,8 @@ def _subtitle(result: xr.Dataset) -> str:
     return f"{' → '.join(names)} · {attributes['measure']} · {texts}"
 
 
-def _page(width: float, height: float) -> Figure:
+def new_page(width: float, height: float) -> Figure:
+    """An empty figure in our style."""
     figure = Figure(figsize=(width, height), layout="constrained", facecolor=palette.PAPER)
     figure.get_layout_engine().set(h_pad=0.08, w_pad=0.1)  # pyright: ignore[reportOptionalMemberAccess, reportCallIssue]
     return figure
