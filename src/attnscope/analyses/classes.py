@@ -10,12 +10,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.attribute import attribute
-from attnscope.analyses.compare import WordTally
+from attnscope.analyses.findings import LEAST_TEXTS, SURE, extremes
 from attnscope.analyses.pairing import plain_word
-from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, unknown
+from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
+from attnscope.methods.occurrences import Occurrences, added, by_name, means
 from attnscope.methods.resampling import bootstrap, false_discovery, mean_test
 from attnscope.models.model import Model
 from attnscope.result import Attribute, dataset, versions
+from attnscope.text.labelled import classes_of, read_labelled
 from attnscope.text.words import role_labels, units
 
 Labelled = tuple[str, str]
@@ -28,11 +30,13 @@ BOUND = "bound"
 
 LONG_NAMES = {
     "contribution": "what a word adds to a class against the mean of all, in logits, mean over occurrences",
-    "contribution_error": "standard error of the contribution over the occurrences",
+    "contribution_error": "standard error of the contribution, over sentences",
     "toward_correct": "what a word adds to the class that is correct against the mean of all, mean over occurrences",
     "toward_correct_change": "the same, after less before",
-    "toward_correct_error": "standard error of toward_correct_change over the occurrences",
-    "toward_correct_q": "p-value of toward_correct_change after Benjamini and Hochberg, over words that occur twice",
+    "toward_correct_error": "standard error over sentences: of toward_correct_change, or of one model alone",
+    "toward_correct_q": "p-value of the same after Benjamini and Hochberg, over words in more than one sentence",
+    "toward_correct_effect": "the same in standard deviations between sentences",
+    "word_texts": "sentences in which the word occurs",
     "word_count": "occurrences of the word",
     "accuracy": "share of the sentences that a model puts in the correct class",
     "accuracy_interval": "95 % interval over sentences, by bootstrap",
@@ -43,15 +47,8 @@ LONG_NAMES = {
 class _Counts:
     """Sums over the occurrences of each word, and which sentences were right."""
 
-    words: dict[str, WordTally] = field(default_factory=dict[str, WordTally])
+    words: dict[str, Occurrences] = field(default_factory=dict[str, Occurrences])
     right: list[NDArray[np.float64]] = field(default_factory=list[NDArray[np.float64]])
-
-    def add(self, word: str, values: NDArray[np.float64]) -> None:
-        one = WordTally(1, values, np.square(values))
-        if word in self.words:
-            self.words[word].add(one)
-        else:
-            self.words[word] = one
 
 
 def compare_classes(
@@ -63,8 +60,8 @@ def compare_classes(
 ) -> xr.Dataset:
     """What each word contributes to each class over labelled sentences, in two classifiers or, with None, in one.
 
-    labelled   (label, sentence) pairs, or the path of a file with label TAB sentence in each line; a label is a
-               class's name or number
+    labelled   (label, sentence) pairs, or the path of a file with a label, a tab and a sentence in each line, or the
+               other way round under a header that says so; a label is a class's name or number
 
     A contribution is that of `attribute` to a class's logit, less the mean over all classes, because only differences
     of logits decide. Words count whatever their case. `toward_correct` is the contribution to the class the label
@@ -77,13 +74,8 @@ def compare_classes(
             f"{models[0].name} has the classes {', '.join(names[0])} and {models[-1].name} {', '.join(names[-1])}; "
             "only classifiers with the same classes can be compared"
         )
-    pairs = [(_label(label, names[0]), sentence) for label, sentence in read_labelled(labelled, names[0])]
-    seen = sorted({label for label, _ in pairs})
-    if len(seen) < 2:
-        raise InputError(
-            f"all {len(pairs)} sentences have the label {names[0][seen[0]]}; classes can only be told apart with "
-            "sentences of at least two"
-        )
+    given = _read(labelled)
+    pairs = list(zip(check_labels(given, names[0]), [sentence for _, sentence in given], strict=True))
     counts = _Counts()
     for number, (label, sentence) in enumerate(pairs, start=1):
         try:
@@ -100,7 +92,7 @@ def compare_classes(
 def class_names(model: Model) -> tuple[str, ...]:
     """The classes of a classifier of whole texts, in their order."""
     config: Any = model.hf_model.config
-    if not type(model.hf_model).__name__.endswith("ForSequenceClassification"):
+    if not has_classes(model):
         raise UnsupportedModel(
             model.name,
             f"it has no head that puts texts into classes ({type(model.hf_model).__name__}), so no word in it speaks "
@@ -109,34 +101,42 @@ def class_names(model: Model) -> tuple[str, ...]:
     return tuple(str(config.id2label[number]) for number in range(config.num_labels))
 
 
-def read_labelled(labelled: Any, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Labelled sentences; of a file, a first line whose label is none of the classes is its header."""
-    if not isinstance(labelled, str | Path):
-        pairs = [(str(label), str(sentence)) for label, sentence in labelled]
-    else:
-        path = Path(labelled)
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the sentences in {path} can't be read: {error}") from error
-        rows = [(number, line.split("\t", 1)) for number, line in enumerate(lines, start=1) if line.strip()]
-        short = next((number for number, row in rows if len(row) < 2), None)
-        if short is not None:
-            raise InputError(f"line {short} of {path} is not of the form label TAB sentence")
-        pairs = [(row[0].strip(), row[1].strip()) for _, row in rows]
-        known = {*names, *map(str, range(len(names)))}
-        pairs = pairs[1:] if pairs and pairs[0][0] not in known else pairs
-    if not pairs:
+def has_classes(model: Model) -> bool:
+    """Whether a model puts whole texts into classes."""
+    return type(model.hf_model).__name__.endswith("ForSequenceClassification")
+
+
+def check_labels(labelled: Sequence[Labelled], names: Sequence[str]) -> list[int]:
+    """The numbers of the classes that sentences have; there must be at least two."""
+    numbers = classes_of([label for label, _ in labelled], {name: number for number, name in enumerate(names)})
+    if len(set(numbers)) < 2:
+        raise InputError(
+            f"all {len(numbers)} sentences have the label {names[numbers[0]]}; classes can only be told apart with "
+            "sentences of at least two"
+        )
+    return numbers
+
+
+def _read(labelled: str | Path | Iterable[Labelled]) -> list[Labelled]:
+    """Labelled sentences, from wherever they come."""
+    if isinstance(labelled, str | Path):
+        read = read_labelled(Path(labelled))
+        return list(zip(read.labels, read.sentences, strict=True))
+    given = [(str(label), str(sentence)) for label, sentence in labelled]
+    if not given:
         raise InputError("there is no labelled sentence; give (label, sentence) pairs or a file of them")
-    return pairs
+    return given
 
 
-def _label(label: str, names: Sequence[str]) -> int:
-    if label in names:
-        return names.index(label)
-    if label.isdecimal() and int(label) < len(names):
-        return int(label)
-    raise unknown("label", label, [f"{name} ({number})" for number, name in enumerate(names)])
+def words_that_moved(result: xr.Dataset, count: int) -> tuple[list[int], list[int]]:
+    """The places of words that came to speak most for the correct class, and most against it, beyond chance.
+
+    Of one model alone, those that speak for it and against it.
+    """
+    name = "toward_correct_change" if "toward_correct_change" in result else "toward_correct"
+    values = result[name].to_numpy().reshape(-1)
+    sure = (result["word_texts"].to_numpy() >= LEAST_TEXTS) & (result["toward_correct_q"].to_numpy() < SURE)
+    return extremes(values, sure, count)
 
 
 def _one(models: Sequence[Model], names: Sequence[str], label: int, sentence: str, counts: _Counts) -> None:
@@ -157,34 +157,36 @@ def _one(models: Sequence[Model], names: Sequence[str], label: int, sentence: st
         firsts = [group[0] for group in units(tokens).groups]
         plain |= {name: plain_word(tokens, first) for name, first in zip(labels, firsts, strict=True)}
     counts.right.append(np.array(right))
-    for word in found[0]:
-        if word in found[-1]:
-            values = np.stack([of_model[word] for of_model in found])
-            counts.add(plain[word], np.concatenate([values, values[-1:] - values[:1]]))
+    both = [word for word in found[0] if word in found[-1]]
+    values = np.array([[of_model[word] for of_model in found] for word in both])
+    values = np.concatenate([values, values[:, -1:] - values[:, :1]], 1)
+    added(counts.words, by_name([plain[word] for word in both], values))
 
 
 def _dataset(models: Sequence[Model], names: Sequence[str], counts: _Counts, sentences: int) -> xr.Dataset:
-    tallies = list(counts.words.values())
-    number = np.array([tally.count for tally in tallies])
-    means = np.stack([tally.total for tally in tallies], -1) / number
-    spread = np.maximum(np.stack([tally.squares for tally in tallies], -1) - number * np.square(means), 0)
-    unknown: NDArray[np.float64] = np.full(spread.shape, np.nan)
-    errors = np.sqrt(np.divide(spread, (number - 1) * number, out=unknown, where=number > 1))
+    words = means(list(counts.words.values()))
+    mean, error = words.mean, words.error
     right = np.stack(counts.right)
     variables = {
-        "contribution": ((MODEL, CLASS, WORD), means[:-1, :-1]),
-        "contribution_error": ((MODEL, CLASS, WORD), errors[:-1, :-1]),
-        "toward_correct": ((MODEL, WORD), means[:-1, -1]),
-        "word_count": ((WORD,), number),
+        "contribution": ((MODEL, CLASS, WORD), mean[:-1, :-1]),
+        "contribution_error": ((MODEL, CLASS, WORD), error[:-1, :-1]),
+        "toward_correct": ((MODEL, WORD), mean[:-1, -1]),
+        "word_count": ((WORD,), words.count),
+        "word_texts": ((WORD,), words.texts),
         "accuracy": ((MODEL,), right.mean(0)),
         "accuracy_interval": ((BOUND, MODEL), bootstrap(right)),
     }
+    # Of two models what counts is the change, of one what it is.
+    tested = mean[-1, -1], error[-1, -1]
     if len(models) > 1:
-        variables |= {
-            "toward_correct_change": ((WORD,), means[-1, -1]),
-            "toward_correct_error": ((WORD,), errors[-1, -1]),
-            "toward_correct_q": ((WORD,), false_discovery(mean_test(means[-1, -1], errors[-1, -1], number))),
-        }
+        variables |= {"toward_correct_change": ((WORD,), tested[0])}
+    else:
+        tested = mean[0, -1], error[0, -1]
+    variables |= {
+        "toward_correct_error": ((WORD,), tested[1]),
+        "toward_correct_q": ((WORD,), false_discovery(mean_test(*tested, words.texts))),
+        "toward_correct_effect": ((WORD,), words.effect[-1 if len(models) > 1 else 0, -1]),
+    }
     labels: dict[str, tuple[tuple[str, ...], Sequence[object]]] = {
         MODEL: ((MODEL,), ("base", "tuned") if len(models) > 1 else ("tuned",)),
         CLASS: ((CLASS,), names),

@@ -30,6 +30,7 @@ from attnscope.axes import CATEGORY, HEAD, LAYER
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
 from attnscope.measures import Measure
 from attnscope.methods.comparison import DIFFERENCES, category_mass, differences, entropy, offset_mass
+from attnscope.methods.occurrences import Occurrences, added, by_name, means
 from attnscope.methods.resampling import DRAWS, bootstrap, false_discovery, mean_test, paired_test
 from attnscope.models.model import Model
 from attnscope.result import Attribute, dataset, versions
@@ -63,31 +64,17 @@ LONG_NAMES = {
     "head_role": "what a head is called by Clark's thresholds on these masses",
     "category_mass": "share that the keys of a category get, mean over queries",
     "word_change": "what a word gets, after less before, in even shares",
-    "word_error": "standard error of word_change over the occurrences",
+    "word_error": "standard error of word_change, over texts",
     "word_mean_change": "word_change, mean over layers",
-    "word_mean_error": "standard error of word_mean_change over the occurrences",
-    "word_q": "p-value of word_mean_change after Benjamini and Hochberg, over all words that occur more than once",
+    "word_mean_error": "standard error of word_mean_change, over texts",
+    "word_q": "p-value of word_mean_change after Benjamini and Hochberg, over all words in more than one text",
+    "word_effect": "word_mean_change in standard deviations between texts",
     "word_count": "occurrences of the word",
+    "word_texts": "texts in which the word occurs",
     "noise_jensen_shannon": "the same between the base and the model that shows what noise does",
     "noise_total_variation": "the same between the base and the model that shows what noise does",
+    "noise_word_mean_change": "the same between the base and the model that shows what noise does",
 }
-
-
-@dataclass
-class WordTally:
-    """How often a word occurred, and sums over its occurrences of the change and of its square.
-
-    For each layer, and last for the mean over layers.
-    """
-
-    count: int
-    total: Array
-    squares: Array
-
-    def add(self, other: "WordTally") -> None:
-        self.count += other.count
-        self.total = self.total + other.total
-        self.squares = self.squares + other.squares
 
 
 @dataclass
@@ -95,7 +82,8 @@ class Tally:
     """What is known after some texts; two of them add up to that of all their texts, in their order."""
 
     summaries: list[Summary] = field(default_factory=list[Summary])
-    words: dict[str, WordTally] = field(default_factory=dict[str, WordTally])
+    words: dict[str, Occurrences] = field(default_factory=dict[str, Occurrences])
+    noise_words: dict[str, Occurrences] = field(default_factory=dict[str, Occurrences])
     categories: tuple[str, ...] = ()
     error: float = 0.0
 
@@ -106,11 +94,8 @@ class Tally:
         self.summaries += other.summaries
         self.categories = self.categories or other.categories
         self.error = max(self.error, other.error)
-        for word, found in other.words.items():
-            if word in self.words:
-                self.words[word].add(found)
-            else:
-                self.words[word] = WordTally(found.count, found.total, found.squares)
+        added(self.words, other.words)
+        added(self.noise_words, other.noise_words)
 
     def stacked(self, name: str) -> Array:
         """One number of every text: (text, …)."""
@@ -150,9 +135,9 @@ def compare(
     items = read_texts(texts)
     paired = not isinstance(items[0], str)
     name = chosen_stack(base, tuned, stack, paired)
-    by_word = unit == "word" or not same_tokenizer(base, tuned)
     third = _noise_model(base, noise)
-    by_word = by_word or (third is not None and not same_tokenizer(base, third))
+    alike = same_tokenizer(base, tuned) and (third is None or same_tokenizer(base, third))
+    by_word = unit == "word" or not alike
     read = partial(Reader, measure=chosen, stack=name, by_word=by_word, categories=categories)
     first, second = read(base), read(tuned)
     found = match(first, second, items)
@@ -169,6 +154,7 @@ def compare(
         "stack": name,
         "unit": "word" if by_word else "token",
         "aligned": "words" if by_word else "tokens",
+        "tokenizers": "alike" if alike else "different",
         "layer_match": found.by,
         "texts": len(items),
         "threshold": float(threshold),
@@ -219,6 +205,8 @@ def _check(base: Any, tuned: Any, threshold: Any, unit: str, draws: Any, noise: 
         raise InputError(f"draws must be a whole number from 100, not {draws!r}")
     if isinstance(noise, str):
         one_of("noise", noise, (INT8,))
+    elif noise is not None and not isinstance(noise, Model):
+        raise InputError(f'noise is "int8" or an attnscope Model, not {type(noise).__name__}')
 
 
 def _noise_model(base: Model, noise: Model | str | None) -> Model | None:
@@ -242,7 +230,8 @@ def _parts(
     with ThreadPoolExecutor(1) as worker:
         for number, item in enumerate(items, start=1):
             try:
-                readings = [reader(item) for reader in (first, second, *(() if others is None else others[:1]))]
+                one = first(item)
+                readings = [one, *(reader(item, one.units) for reader in (second, *(others or ())[:1]))]
                 aligned = in_common(readings[0], readings[1], (first.model.name, second.model.name))
                 noisy = None
                 if others is not None:
@@ -273,30 +262,36 @@ def one_text(
     summary = differences(p, q, threshold)
     for name, compute in (("role_mass", _role_mass), ("category_mass", _category_mass), ("entropy", _entropy)):
         summary[name] = np.stack([compute(before, p), compute(before, q)]).astype(np.float64)
+    tally = Tally(
+        [summary], _by_word(before, p, q, single), {}, before.units.categories.names, max(before.error, after.error)
+    )
     if noisy is not None and matches[1] is not None:
-        floor = differences(noisy[0].shares, matches[1].apply(noisy[1].shares), threshold)
+        p, q = noisy[0].shares, matches[1].apply(noisy[1].shares)
+        floor = differences(p, q, threshold)
         summary |= {f"noise_{name}": floor[name] for name in ("jensen_shannon", "total_variation")}
-    change = received(q, before.pieces) - received(p, before.pieces)
-    change = np.concatenate([change, change.mean(0, keepdims=True)])
-    words = before.labels if single else before.words
-    tally = Tally([summary], {}, before.categories.names, max(before.error, after.error))
-    for place, word in enumerate(words):
-        one = WordTally(1, change[:, place], np.square(change[:, place]))
-        if word in tally.words:
-            tally.words[word].add(one)
-        else:
-            tally.words[word] = one
+        tally.noise_words = _by_word(noisy[0], p, q, single)
     return tally
+
+
+def _by_word(reading: Reading, p: NDArray[Any], q: NDArray[Any], single: bool) -> dict[str, Occurrences]:
+    """What each word gets in the second less what it gets in the first: in each layer, and last the mean over layers.
+
+    In a single text, words that are there twice are two.
+    """
+    units = reading.units
+    change = received(q, units.pieces) - received(p, units.pieces)
+    change = np.concatenate([change, change.mean(0, keepdims=True)])
+    return by_name(units.labels if single else units.words, change.T)
 
 
 def _role_mass(reading: Reading, shares: NDArray[Any]) -> NDArray[Any]:
     neighbours = [offset_mass(shares, lag) for lag in (0, -1, 1)]
-    kinds = category_mass(shares, reading.kinds)
+    kinds = category_mass(shares, reading.units.kinds)
     return np.concatenate([np.stack(neighbours, -1), kinds], -1)
 
 
 def _category_mass(reading: Reading, shares: NDArray[Any]) -> NDArray[Any]:
-    return category_mass(shares, reading.categories.masks)
+    return category_mass(shares, reading.units.categories.masks)
 
 
 def _entropy(_reading: Reading, shares: NDArray[Any]) -> NDArray[Any]:
@@ -395,21 +390,24 @@ def _long_names(variables: Iterable[str]) -> dict[str, str]:
 
 
 def _words(tally: Tally) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-    counts = np.array([found.count for found in tally.words.values()])
-    means = np.stack([found.total for found in tally.words.values()], -1) / counts
-    squares = np.stack([found.squares for found in tally.words.values()], -1)
-    spread = np.maximum(squares - counts * np.square(means), 0)
-    unknown: Array = np.full(spread.shape, np.nan)
-    errors = np.sqrt(np.divide(spread, (counts - 1) * counts, out=unknown, where=counts > 1))
-    found = {
-        "word_change": ((LAYER, WORD), means[:-1]),
-        "word_error": ((LAYER, WORD), errors[:-1]),
-        "word_mean_change": ((WORD,), means[-1]),
-        "word_mean_error": ((WORD,), errors[-1]),
-        "word_count": ((WORD,), counts),
+    words = means(list(tally.words.values()))
+    found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+        "word_change": ((LAYER, WORD), words.mean[:-1]),
+        "word_error": ((LAYER, WORD), words.error[:-1]),
+        "word_mean_change": ((WORD,), words.mean[-1]),
+        "word_mean_error": ((WORD,), words.error[-1]),
+        "word_count": ((WORD,), words.count),
+        "word_texts": ((WORD,), words.texts),
     }
+    if tally.noise_words:
+        silent = dict.fromkeys(tally.words, np.nan) | {
+            word: float(one.total[-1] / one.count) for word, one in tally.noise_words.items()
+        }
+        found["noise_word_mean_change"] = ((WORD,), np.array([silent[word] for word in tally.words]))
     if len(tally.summaries) > 1:
-        found["word_q"] = ((WORD,), false_discovery(mean_test(means[-1], errors[-1], counts)))
+        p = mean_test(words.mean[-1], words.error[-1], words.texts)
+        found["word_q"] = ((WORD,), false_discovery(p))
+        found["word_effect"] = ((WORD,), words.effect[-1])
     return found
 
 

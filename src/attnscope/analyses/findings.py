@@ -1,38 +1,73 @@
 """What a comparison found, said in sentences; every number in them is read from the result."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from attnscope.text.categories import OTHER
+from attnscope.text.labels import short_name
 from attnscope.text.roles import MIXED, ROLES
 
-LEAST_COUNT = 5
-"""Occurrences below which nothing is said of a word in a corpus."""
+LEAST_TEXTS = 5
+"""Texts below which nothing is said of a word in a corpus."""
 SURE = 0.05
 """The false discovery rate at which something is said to be found."""
 _MOST = 3
+_LISTED = 12
+_LEAST_SHOWN = 0.005
+"""A word's change that is smaller rounds to nothing, and is not worth a sentence."""
+_NOISY = 0.95
+"""A word's change is told from noise if it is larger than that of so many words under noise."""
 
 
 def sentences(result: xr.Dataset) -> list[str]:
     """The findings, the most general first."""
+    matched = _matching(result)
     if float(result["total_variation"].max()) == 0:
-        return [f"Nothing changed: {result.attrs['measure']} is the same in both models, in every layer."]
+        return [*matched, f"Nothing changed: {result.attrs['measure']} is the same in both models, in every layer."]
     found = [_layers(result), _noise(result), _edges(result), _categories(result), *_roles(result), _words(result)]
-    return [sentence for sentence in found if sentence]
+    return [*matched, *(sentence for sentence in found if sentence)]
+
+
+def _matching(result: xr.Dataset) -> list[str]:
+    """What stands for what, where that is not plain."""
+    said: list[str] = []
+    if result.attrs["tokenizers"] != "alike":
+        said.append("The models cut texts differently, so they are compared by words, over the words that both have.")
+    if "tuned_layer" in result.coords:
+        pairs = zip(result["layer"].to_numpy(), result["tuned_layer"].to_numpy(), strict=True)
+        listed = ", ".join(f"{one}→{other}" for one, other in pairs)
+        heads = ", and heads to heads in them" if "tuned_head" in result else ""
+        said.append(
+            f"The models differ in depth or heads: layers were matched by {result.attrs['layer_match']}{heads} (layer "
+            f"of {short_name(result.attrs['base'])} → of {short_name(result.attrs['tuned'])}: {listed})."
+        )
+    return said
 
 
 def _layers(result: xr.Dataset) -> str:
     values = _by_layer(result["jensen_shannon"]).to_numpy()
     numbers = [int(layer) for layer in result["layer"].to_numpy()]
+    same = [number for number, value in zip(numbers, values, strict=True) if value == 0]
+    begun = f"{_named('Layer', same)} did not change at all. " if same else ""
+    values, numbers = values[values > 0], [number for number in numbers if number not in same]
     most = values >= (values.max() + values.min()) / 2
     moved = [number for number, high in zip(numbers, most, strict=True) if high]
-    said = f"{_named('Layer', moved)} moved most: Jensen–Shannon divergence {values[most].mean():.3f} nats on average"
+    mean = nats(values[most].mean())
+    said = f"{begun}{_named('Layer', moved)} moved most: Jensen–Shannon divergence {mean} nats on average"
     if most.all():
         return f"{said}."
     least = int(values.argmin())
-    return f"{said}, {values[~most].mean():.3f} in the others, least in layer {numbers[least]} ({values[least]:.3f})."
+    others = nats(values[~most].mean())
+    return f"{said}, {others} in the others, least in layer {numbers[least]} ({nats(values[least])})."
+
+
+def nats(value: float) -> str:
+    """A divergence, with as many digits as it needs to be more than 0."""
+    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
 
 
 def _noise(result: xr.Dataset) -> str:
@@ -40,13 +75,31 @@ def _noise(result: xr.Dataset) -> str:
         return ""
     change, noise = result["jensen_shannon"], result["noise_jensen_shannon"]
     what = "heads" if "head" in change.dims else "layers"
-    times = float(change.mean()) / max(float(noise.mean()), 1e-12)
-    floor = f"that of {result.attrs['noise']} ({float(noise.mean()):.2g} nats)"
-    said = f"On average the change is {_times(times)} times {floor}"
+    floor = f"that of {short_name(result.attrs['noise'])}, {nats(float(noise.mean()))} nats"
+    if float(noise.mean()) == 0:
+        said = f"The noise floor is {floor}"
+    else:
+        said = f"On average the change is {_times(float(change.mean()) / float(noise.mean()))} times {floor}"
     if "above_noise_q" not in result:
         return f"{said}; one text does not tell it from chance."
-    sure = (result["above_noise_q"] < SURE) & (result["above_noise"] > 0)
-    return f"{said}; {int(sure.sum())} of {change.size} {what} changed more than it (false discovery rate {SURE:g})."
+    sure = above_noise(result).to_numpy()
+    counted = f"{int(sure.sum())} of {change.size} {what} changed more than it (false discovery rate {SURE:g})"
+    rest = [_place_name(change, place) for place in np.argwhere(~sure)]
+    if not rest or not sure.any():
+        return f"{said}; {counted}."
+    more = f" and {len(rest) - _LISTED} more" if len(rest) > _LISTED else ""
+    return f"{said}; {counted}. Within the noise: {', '.join(rest[:_LISTED])}{more}."
+
+
+def above_noise(result: xr.Dataset) -> xr.DataArray:
+    """Which heads, or layers, changed more than the noise, beyond chance over texts."""
+    return (result["above_noise_q"] < SURE) & (result["above_noise"] > 0)
+
+
+def _place_name(values: xr.DataArray, place: NDArray[np.integer[Any]]) -> str:
+    """Head 3-2, or layer 3."""
+    at = values.isel(dict(zip(values.dims, place.tolist(), strict=True)))
+    return f"{int(at['layer'])}-{int(at['head'])}" if "head" in values.dims else f"layer {int(at['layer'])}"
 
 
 def _times(ratio: float) -> str:
@@ -61,7 +114,7 @@ def _edges(result: xr.Dataset) -> str:
     base, tuned, both = (float(edges.sel(where=name)) / total for name in ("base", "tuned", "both"))
     return (
         f"Of the edges with at least {result.attrs['threshold']:.0%} of a row, {both:.0%} are in both models, "
-        f"{base:.0%} only in {result.attrs['base']} and {tuned:.0%} only in {result.attrs['tuned']}."
+        f"{base:.0%} only before and {tuned:.0%} only after."
     )
 
 
@@ -114,28 +167,51 @@ def _plain(role: str) -> str:
 def _words(result: xr.Dataset) -> str:
     gained, lost = words_that_moved(result)
     parts = [
-        f"{verb} most: {', '.join(_listed(words))}" for verb, words in (("gained", gained), ("lost", lost)) if words
+        f"{verb} most: {', '.join(_listed(result, words))}"
+        for verb, words in (("gained", gained), ("lost", lost))
+        if words
     ]
-    return f"Words that {'; that '.join(parts)} (in even shares)." if parts else ""
+    if parts:
+        return f"Words that {'; that '.join(parts)} (in even shares)."
+    return "No word gained or lost attention beyond chance and noise."
 
 
-def words_that_moved(result: xr.Dataset, count: int = _MOST) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """The words that gained and that lost most, mean over layers, where that is more than chance.
+def words_that_moved(result: xr.Dataset, count: int = _MOST) -> tuple[list[int], list[int]]:
+    """The places of the words that gained and that lost most, mean over layers, where that is more than chance.
 
-    In one text every word counts. In a corpus a word needs some occurrences, and to pass the test.
+    In one text every word counts. In a corpus a word needs some texts, to pass the test, and to have changed more than
+    nearly all words do under noise, where that was measured.
     """
     changes = result["word_mean_change"].to_numpy()
-    sure = np.ones(changes.shape, dtype=np.bool_)
+    sure = np.abs(changes) >= _LEAST_SHOWN
+    often = np.ones(changes.shape, dtype=np.bool_)
     if "word_q" in result:
-        sure = (result["word_count"].to_numpy() >= LEAST_COUNT) & (result["word_q"].to_numpy() < SURE)
-    names = result["word"].to_numpy()
-    order = [int(place) for place in np.argsort(changes) if sure[place]]
-    pairs = [(str(names[place]), float(changes[place])) for place in order]
-    return [one for one in reversed(pairs) if one[1] > 0][:count], [one for one in pairs if one[1] < 0][:count]
+        often = result["word_texts"].to_numpy() >= LEAST_TEXTS
+        sure &= often & (result["word_q"].to_numpy() < SURE)
+    sure &= np.abs(changes) > word_noise(result)
+    return extremes(changes, sure, count)
 
 
-def _listed(words: Sequence[tuple[str, float]]) -> list[str]:
-    return [f"{word} ({change:+.2f})" for word, change in words]
+def extremes(values: NDArray[np.floating[Any]], sure: NDArray[np.bool_], count: int) -> tuple[list[int], list[int]]:
+    """The places of the largest values above 0 and of the least below, of those that are sure."""
+    order = [int(place) for place in np.argsort(values) if sure[place]]
+    up = [place for place in reversed(order) if values[place] > 0]
+    return up[:count], [place for place in order if values[place] < 0][:count]
+
+
+def word_noise(result: xr.Dataset) -> float:
+    """What a word's change must exceed to be told from noise: 0 where no noise was measured."""
+    if "noise_word_mean_change" not in result:
+        return 0.0
+    noise = result["noise_word_mean_change"]
+    often = result["word_texts"] >= (LEAST_TEXTS if int(result.attrs["texts"]) > 1 else 1)
+    known = np.abs(noise.to_numpy()[often.to_numpy() & noise.notnull().to_numpy()])
+    return float(np.quantile(known, _NOISY)) if known.size else 0.0
+
+
+def _listed(result: xr.Dataset, places: Sequence[int]) -> list[str]:
+    names, changes = result["word"].to_numpy(), result["word_mean_change"].to_numpy()
+    return [f"{names[place]} ({changes[place]:+.2f})" for place in places]
 
 
 def _by_layer(values: xr.DataArray) -> xr.DataArray:

@@ -1,8 +1,9 @@
 """Which layers, heads and tokens of two models stand for each other."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,19 +28,61 @@ SAMPLE = 16
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One text as one model reads it: shares (layer, head, query, key) in units that the models have in common."""
+class Units:
+    """What a text is made of, as two models have it in common: tokens, or words."""
 
-    shares: Float[np.ndarray, "layer head token token"]
     labels: tuple[str, ...]
-    """Of the units: words as they are written, special tokens [CLS] or [SEP]."""
+    """Words as they are written, special tokens [CLS] or [SEP]; each is there once."""
     kinds: Bool[np.ndarray, "kind token"]
     categories: Categories
     pieces: Float[np.ndarray, "token"]
     """How many tokens each unit has."""
     words: tuple[str, ...]
     """The word of each unit: of pieces, the word that they are part of."""
+    by_word: bool
+    tokens: Tokens
+
+    @classmethod
+    def of(cls, tokens: Tokens, by_word: bool, scheme: str | Scheme) -> "Units":
+        """The units of a text that one model has read."""
+        groups = grouped(tokens.words) if by_word else tuple((place,) for place in range(len(tokens)))
+        first = [group[0] for group in groups]
+        named = categorise(tokens, scheme)
+        return cls(
+            role_labels(tokens) if by_word else tokens.labels,
+            kind_masks(tokens)[:, first],
+            Categories(named.names, named.index[first]),
+            np.array([len(group) for group in groups], dtype=np.float64),
+            tuple(plain_word(tokens, place) for place in first),
+            by_word,
+            tokens,
+        )
+
+    def only(self, places: Sequence[int]) -> "Units":
+        """Some of them."""
+        return replace(
+            self,
+            labels=tuple(self.labels[place] for place in places),
+            kinds=self.kinds[:, places],
+            categories=Categories(self.categories.names, self.categories.index[places]),
+            pieces=self.pieces[places],
+            words=tuple(self.words[place] for place in places),
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text as one model reads it: shares (layer, head, query, key) in units that the models have in common."""
+
+    shares: Float[np.ndarray, "layer head token token"]
+    units: Units
     error: float
+
+    def only(self, labels: Sequence[str]) -> "Reading":
+        """What some units give to each other, as shares."""
+        places = [self.units.labels.index(label) for label in labels]
+        cut = self.shares[..., places, :][..., places]
+        return Reading(row_shares(cut), self.units.only(places), self.error)
 
 
 @dataclass(frozen=True)
@@ -52,30 +95,25 @@ class Reader:
     by_word: bool
     categories: str | Scheme
 
-    def __call__(self, item: Item) -> Reading:
+    def __call__(self, item: Item, known: Units | None = None) -> Reading:
+        """Read a text; `known` are its units in another model, which are the same if both have as many tokens.
+
+        Only models that cut texts alike may pass them on: others have words of other pieces.
+        """
         text, pair = (item, None) if isinstance(item, str) else item
         found = analyze(self.model, text, pair, measures=self.measure.name, stack=self.stack)
-        tokens = _tokens(self.model, text, pair, self.stack)
         values = found[self.measure.name]
         if HEAD not in values.dims:
             values = values.expand_dims({HEAD: 1}, 1)
         maps = values.transpose(LAYER, HEAD, QUERY, KEY).to_numpy()
-        groups = grouped(tokens.words) if self.by_word else tuple((place,) for place in range(len(tokens)))
+        units = known
+        if units is None or units.by_word or len(units.tokens) != maps.shape[-1]:
+            causal = not np.triu(maps[0], 1).any() and maps.shape[-1] > 1
+            scheme = "decoder" if causal and self.categories == "auto" else self.categories
+            units = Units.of(_tokens(self.model, text, pair, self.stack), self.by_word, scheme)
         if self.by_word:
-            maps = between_words(maps, tokens.words)
-        first = [group[0] for group in groups]
-        causal = not np.triu(maps[0], 1).any() and maps.shape[-1] > 1
-        scheme = "decoder" if causal and self.categories == "auto" else self.categories
-        named = categorise(tokens, scheme)
-        return Reading(
-            row_shares(maps),
-            role_labels(tokens) if self.by_word else tokens.labels,
-            kind_masks(tokens)[:, first],
-            Categories(named.names, named.index[first]),
-            np.array([len(group) for group in groups], dtype=np.float64),
-            tuple(plain_word(tokens, place) for place in first),
-            float(found.attrs["reconstruction_error"]),
-        )
+            maps = between_words(maps, units.tokens.words)
+        return Reading(row_shares(maps), units, float(found.attrs["reconstruction_error"]))
 
 
 def plain_word(tokens: Tokens, place: int) -> str:
@@ -115,31 +153,31 @@ def same_tokenizer(base: Model, tuned: Model) -> bool:
         raise InputError(
             f"{missing.name} has no tokenizer, so it can't read texts; pass one: Model(hf_model, tokenizer)"
         )
-    return one is other or (type(one) is type(other) and one.get_vocab() == other.get_vocab())
+    return one is other or (type(one) is type(other) and _vocabulary(one) == _vocabulary(other))
+
+
+_vocabularies: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()
+
+
+def _vocabulary(tokenizer: Any) -> int:
+    """A number that is another one for another vocabulary; it is kept, as long as the vocabulary does not grow."""
+    size = len(tokenizer)
+    kept = _vocabularies.get(tokenizer)
+    if kept is None or kept[0] != size:
+        kept = size, hash(frozenset(tokenizer.get_vocab().items()))
+        _vocabularies[tokenizer] = kept
+    return kept[1]
 
 
 def in_common(base: Reading, tuned: Reading, names: tuple[str, str]) -> tuple[Reading, Reading]:
     """Both readings, of the units that both have; what a query gives to other units is shared out among those."""
-    if base.labels == tuned.labels:
+    one, other = base.units.labels, tuned.units.labels
+    if one == other:
         return base, tuned
-    both = [label for label in base.labels if label in set(tuned.labels)]
+    both = [label for label in one if label in set(other)]
     if sum(not label.startswith("[") for label in both) < 1:
-        raise InputError(f"{names[0]} and {names[1]} have no word of a text in common: {' '.join(base.labels[:5])!r}")
-    return _only(base, both), _only(tuned, both)
-
-
-def _only(reading: Reading, labels: Sequence[str]) -> Reading:
-    places = [reading.labels.index(label) for label in labels]
-    cut = row_shares(reading.shares[..., places, :][..., places])
-    return Reading(
-        cut,
-        tuple(labels),
-        reading.kinds[:, places],
-        Categories(reading.categories.names, reading.categories.index[places]),
-        reading.pieces[places],
-        tuple(reading.words[place] for place in places),
-        reading.error,
-    )
+        raise InputError(f"{names[0]} and {names[1]} have no word of a text in common: {' '.join(one[:5])!r}")
+    return base.only(both), tuned.only(both)
 
 
 @dataclass(frozen=True)

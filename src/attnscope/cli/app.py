@@ -6,6 +6,7 @@ import typer
 
 from attnscope.cli.analyze import analyze
 from attnscope.cli.attribute import attribute
+from attnscope.cli.compare import compare
 from attnscope.cli.demo import demo
 from attnscope.cli.guard import guarded
 from attnscope.cli.verify import verify
@@ -41,3 +42,4 @@ app.command()(guarded(demo))
 app.command()(guarded(verify))
 app.command()(guarded(analyze))
 app.command()(guarded(attribute))
+app.command()(guarded(compare))

@@ -30,18 +30,27 @@ def bootstrap(
     known = ~np.isnan(flat)
     filled = np.where(known, flat, 0)
     gaps = not known.all()
-    means = np.empty((draws, flat.shape[1]))
+    means = np.empty((flat.shape[1], draws))
     for start in range(0, draws, 100):  # so that the counts of draws stay small for a long list of texts
         size = min(100, draws - start)
         drawn = random.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
-        sizes = drawn @ known if gaps else float(count)
+        sizes = (drawn @ known).T if gaps else float(count)
         with np.errstate(invalid="ignore"):  # no text with a number was drawn
-            means[start : start + size] = (drawn @ filled) / sizes
+            means[:, start : start + size] = (drawn @ filled).T / sizes
     tail = (1 - level) / 2
-    low, high = (
-        np.nanquantile(means, [tail, 1 - tail], axis=0) if gaps else np.quantile(means, [tail, 1 - tail], axis=0)
-    )
-    return np.stack([low, high]).reshape(2, *values.shape[1:])
+    if gaps:
+        bounds = np.nanquantile(means, [tail, 1 - tail], axis=1)
+    else:
+        means.sort(-1)
+        bounds = np.stack([_between(means, share * (draws - 1)) for share in (tail, 1 - tail)])
+    return bounds.reshape(2, *values.shape[1:])
+
+
+def _between(ordered: Values, place: float) -> Values:
+    """The entry of sorted rows at a place, in a straight line between the two beside it."""
+    below = int(place)
+    above = min(below + 1, ordered.shape[-1] - 1)
+    return ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below])
 
 
 @dataclass(frozen=True)

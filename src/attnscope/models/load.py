@@ -70,12 +70,14 @@ def load(
     precision = _dtype(dtype)
     place = _device(device)
     with _quietly():
-        if _is_adapter(path_or_id) and adapter is None:
+        if is_adapter(path_or_id) and adapter is None:
             path_or_id, adapter = _base_of(Path(path_or_id)), path_or_id
         source = _Source.of(path_or_id)
         source.check(allow_pickle)
         config = source.config()
         settings = None if adapter is None else _adapter_settings(Path(adapter))
+        if settings is not None:
+            _check_base(settings.path, source)
         model = _model(source, config, precision, allow_pickle, settings)
         if settings is not None:
             model = _merged(model, settings)
@@ -238,7 +240,7 @@ class _Adapter:
         return _class_for(config, source) if head is None else getattr(transformers, head)
 
 
-def _is_adapter(path: str) -> bool:
+def is_adapter(path: str) -> bool:
     """Whether a folder holds an adapter and no model of its own."""
     folder = Path(path).expanduser()
     weights = (found for pattern in ("*.safetensors", *_PICKLES) for found in folder.glob(pattern))
@@ -260,6 +262,36 @@ def _base_of(adapter: Path) -> str:
     if not base:
         raise InputError(f"the adapter {adapter} does not say which model it belongs to; pass the model and adapter=")
     return base
+
+
+def _check_base(adapter: Path, source: _Source) -> None:
+    """An adapter that names a folder as its base does not go on other weights, even if they have the same shapes.
+
+    Of a base that is not here nothing can be told; whether the adapter fits is then all that is checked.
+    """
+    base = Path(str(_adapter_config(adapter).get("base_model_name_or_path") or ""))
+    if source.folder is None or not base.name or not base.is_dir() or base.samefile(source.folder):
+        return
+    odd = _other_weight(base, source.folder)
+    if odd is not None:
+        raise InputError(
+            f"the adapter {adapter} was made for {base}, whose weights are not those of {source.name} ({odd}); put it "
+            "on the model that it was made for"
+        )
+
+
+def _other_weight(one: Path, other: Path) -> str | None:
+    """The first weight, by name, that two folders both have and that is not the same in both."""
+    with contextlib.ExitStack() as opened:
+        files = [
+            [opened.enter_context(safe_open(path, framework="pt")) for path in sorted(folder.glob("*.safetensors"))]
+            for folder in (one, other)
+        ]
+        first, second = ({name: file for file in found for name in file.keys()} for found in files)  # noqa: SIM118
+        for name in sorted(first.keys() & second.keys()):
+            if not torch.equal(first[name].get_tensor(name), second[name].get_tensor(name)):
+                return name
+    return None
 
 
 def _adapter_settings(path: Path) -> _Adapter:

@@ -30,3 +30,9 @@ def unique(labels: Iterable[str]) -> tuple[str, ...]:
         taken.add(name)
         named.append(name)
     return tuple(named)
+
+
+def short_name(model: str) -> str:
+    """A model's name without the folders on the way to it: model + adapter, model (int8)."""
+    parts = model.split(" + ")
+    return " + ".join(part if part.count("/") < 2 else part.rstrip("/").split("/")[-1] for part in parts)

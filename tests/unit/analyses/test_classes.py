@@ -66,7 +66,9 @@ def test_a_file_with_and_without_header(pair: tuple[ats.Model, ats.Model], tmp_p
     told: list[tuple[int, int]] = []
     expected = ats.compare_classes(*pair, LABELLED, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (4, 4)
-    for name in ("with.tsv", "without.tsv"):
+    turned = "".join(f"{sentence}\t{label}\n" for label, sentence in LABELLED)
+    (tmp_path / "turned.tsv").write_text("sentence\tlabel\n" + turned)
+    for name in ("with.tsv", "without.tsv", "turned.tsv"):
         assert ats.compare_classes(*pair, tmp_path / name).identical(expected)
 
 
@@ -75,8 +77,8 @@ def test_a_file_with_and_without_header(pair: tuple[ats.Model, ats.Model], tmp_p
     [
         ([("1", "a"), ("LABEL_1", "b")], "all 2 sentences have the label LABEL_1"),
         ([], "no labelled sentence"),
-        ([("LABEL_9", "a")], "unknown label 'LABEL_9'; known: LABEL_0"),
-        ([("7", "a")], "unknown label '7'"),
+        ([("LABEL_9", "a")], "no class 'LABEL_9'; its classes: LABEL_0"),
+        ([("7", "a")], "no class '7'"),
         ([("0", "the cat"), ("1", " ")], "sentence 2: the text is empty"),
         ("nowhere.tsv", "nowhere.tsv"),
     ],

@@ -13,10 +13,12 @@ from scipy.spatial import distance
 import attnscope as ats
 from attnscope.analyses import compare as analysis
 from attnscope.analyses.compare import Tally
+from attnscope.analyses.findings import word_noise, words_that_moved
 from attnscope.methods.comparison import DIFFERENCES
 from attnscope.models.quantise import quantised, rounded
 from tests import zoo
 from tests.conftest import zoo_model
+from tools.tiny import randomise
 
 TEXTS = ["the cat sat on the mat.", "a dog and 2 cats, sitting", "it was not good", "the movie is bad, bad"]
 
@@ -92,6 +94,46 @@ def test_a_frozen_layer_does_not_change_and_a_changed_one_does(bert: ats.Model) 
     assert "Layer 2 moved most" in found.attrs["summary"]
 
 
+@pytest.mark.parametrize(("part", "weights", "norms"), [("1.output.dense", 3, 3), ("1.attention.self.value", 3, 2)])
+@pytest.mark.parametrize("measure", ["weight", "attention_norm"])
+def test_what_changes_begins_with_the_first_layer_that_was_changed(
+    bert: ats.Model, measure: str, part: str, weights: int, norms: int
+) -> None:
+    """Four layers: a changed feed-forward shows from the next layer on, changed values at once, but not in weights."""
+    config = copy.deepcopy(bert.hf_model.config)
+    config.num_hidden_layers = 4
+    deep = type(bert.hf_model)(config).eval()
+    randomise(deep, seed=3)
+    base = ats.Model(deep, bert.tokenizer, name="base")
+    found = ats.compare(base, perturbed(base, f"layer.{part}"), TEXTS[:2], measure=measure, noise="int8")
+    changed = found["total_variation"].max([dim for dim in found["total_variation"].dims if dim != "layer"]).to_numpy()
+    first = weights if measure == "weight" else norms
+    assert not changed[: first - 1].any()
+    assert (changed[first - 1 :] > 1e-4).all()
+    assert f"Layers 1–{first - 1} did not change at all" in found.attrs["summary"] or first == 2
+    assert "Layer 1 did not change at all" in found.attrs["summary"] or first == 3
+
+
+def test_what_is_said_of_noise_and_words(bert: ats.Model, other: ats.Model) -> None:
+    """Of a change no larger than the noise, no word is named; of a larger one, those beyond the noise."""
+    noisy = quantised(bert)
+    silent = ats.compare(bert, noisy, TEXTS * 3, noise="int8")
+    np.testing.assert_array_equal(silent["noise_word_mean_change"], silent["word_mean_change"])
+    assert "0 of 8 heads changed more than it" in silent.attrs["summary"]
+    assert "No word gained or lost attention beyond chance and noise." in silent.attrs["summary"]
+    loud = ats.compare(bert, other, TEXTS * 3, noise="int8")
+    assert "Words that gained most" in loud.attrs["summary"] or "Words that lost most" in loud.attrs["summary"]
+    gained, lost = words_that_moved(loud, 50)
+    floor = np.quantile(np.abs(loud["noise_word_mean_change"][loud["word_texts"] >= 5]), 0.95)
+    assert word_noise(loud) == pytest.approx(floor)
+    for place in (*gained, *lost):
+        assert abs(float(loud["word_mean_change"][place])) > floor
+        assert float(loud["word_q"][place]) < 0.05
+        assert int(loud["word_texts"][place]) >= 5
+    with pytest.raises(ats.InputError, match='noise is "int8" or an attnscope Model'):
+        analysis._check(bert, other, 0.1, "token", 100, 3)
+
+
 def test_quantised_copies_differ_a_little_and_less_than_a_change(bert: ats.Model) -> None:
     noisy = quantised(bert)
     found = ats.compare(bert, noisy, TEXTS)
@@ -161,7 +203,17 @@ def test_words_over_texts(bert: ats.Model, other: ats.Model) -> None:
     )
     place = list(counts).index("the")
     assert float(found["word_change"].sel(layer=1)[place]) == pytest.approx(the.mean())
-    assert float(found["word_error"].sel(layer=1)[place]) == pytest.approx(the.std(ddof=1) / np.sqrt(3))
+    # Two of the three stand in one text, which is one draw.
+    residuals = np.array([the[:2].sum() - 2 * the.mean(), the[2] - the.mean()])
+    error = np.sqrt(2 / (2 - 1) * (residuals**2).sum()) / 3
+    assert float(found["word_error"].sel(layer=1)[place]) == pytest.approx(error)
+    assert int(found["word_texts"][place]) == 2
+    t = stats.t.sf(abs(found["word_mean_change"] / found["word_mean_error"]), found["word_texts"] - 1) * 2
+    known = found["word_texts"].to_numpy() > 1
+    np.testing.assert_allclose(found["word_q"].to_numpy()[known], stats.false_discovery_control(t[known]), rtol=1e-6)
+    assert np.isnan(found["word_q"].to_numpy()[~known]).all()
+    spread = found["word_mean_error"] * np.sqrt(found["word_texts"])
+    np.testing.assert_allclose(found["word_effect"], found["word_mean_change"] / spread)
     np.testing.assert_allclose(found["word_mean_change"], found["word_change"].mean("layer"))
 
 

@@ -208,6 +208,20 @@ def test_an_adapter_of_another_base(tmp_path: Path, saved: Path) -> None:
     assert str(saved) in sentence
 
 
+def test_an_adapter_of_a_base_with_other_weights_of_the_same_shapes(tmp_path: Path) -> None:
+    bases = [zoo.save(zoo.build("bert", seed=seed), tmp_path / f"base{seed}") for seed in (0, 1)]
+    adapter, _ = adapter_of("bert", tmp_path / "adapter")
+    settings = adapter / "adapter_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"base_model_name_or_path": str(bases[0])}))
+    sentence = refusal(InputError, bases[1], adapter=adapter)
+    assert str(bases[0]) in sentence
+    assert str(bases[1]) in sentence
+    copied = zoo.save(zoo.build("bert", seed=0), tmp_path / "copied")
+    one, other = (ats.Model.from_pretrained(copied, adapter=adapter), ats.Model.from_pretrained(adapter))
+    for mine, theirs in zip(one.hf_model.parameters(), other.hf_model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
 def test_an_adapter_for_a_wider_base(tmp_path: Path, saved: Path) -> None:
     adapter, _ = adapter_of("bert", tmp_path / "adapter")
     weights = load_file(adapter / "adapter_model.safetensors")

@@ -1,0 +1,240 @@
+"""`attnscope compare`: what changed from one model to another."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from attnscope.cli import options
+from attnscope.cli.analyze import measure_names
+from attnscope.errors import InputError, one_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from attnscope.cli.screen import Screen
+    from attnscope.models.model import Model
+
+INT8 = "int8"
+
+
+def compare(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="The model before: as MODEL in the other commands.")],
+    tuned: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TUNED",
+            show_default=False,
+            help="The model after, or the folder of an adapter on BASE. Left out if --adapter names one.",
+        ),
+    ] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT|FILE",
+            show_default=False,
+            help="Texts, or a file with one a line; - reads standard input. Default: 24 short English ones.",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the texts from a file, one a line.")
+    ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Sentences with labels (label, tab, sentence): say too which words speak for the correct class.",
+        ),
+    ] = None,
+    adapter: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="A PEFT adapter: compares BASE with BASE and the adapter.")
+    ] = None,
+    pair: options.Pair = None,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="NAME", help=f"One that is a map: {', '.join(measure_names())}.")
+    ] = "weight",
+    threshold: Annotated[
+        float, typer.Option(metavar="SHARE", help="From which share of a row on a key is joined to its query.")
+    ] = 0.1,
+    unit: Annotated[str, typer.Option(metavar="NAME", help="token or word.")] = "token",
+    stack: Annotated[str | None, typer.Option(metavar="NAME", help="self, encoder or decoder.")] = None,
+    categories: Annotated[
+        str, typer.Option(metavar="NAME", help="Kinds of tokens: auto, encoder or decoder.")
+    ] = "auto",
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="int8|MODEL",
+            help="What a change must exceed: BASE with its weights rounded to int8, or another model, such as a "
+            "second seed.",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(metavar="N", help="Draws of the bootstrap over texts.")] = 2000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the bootstrap.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the result to FILE.zarr or FILE.nc, classes to FILE-classes."
+        ),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw what changed: FILE.png, FILE.svg or FILE.pdf.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what --out and --figure name.")] = False,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    allow_pickle: options.AllowPickle = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say how attention changed from one model to another: where, in which heads, for which words, beyond noise.
+
+    With several texts, differences come with intervals over texts and with tests; --noise measures what a change must
+    exceed to be one. Models of another depth, number of heads or tokenizer are matched first, and it is said how.
+    """
+    from attnscope.cli.screen import Screen
+
+    screen = Screen(json, quiet)
+    after, given = _after(base, tuned, adapter, texts or [])
+    items = _items(given, file, labelled)
+    if pair is not None and (items is None or len(items) != 1):
+        raise InputError("--pair belongs to one text; give just one, or compare pairs of texts in Python")
+    with screen.waiting("starting"):
+        from attnscope.analyses import compare as analysis
+        from attnscope.analyses.analyze import UNITS
+        from attnscope.plot.files import check_figure_target, save_figure
+        from attnscope.store.datasets import check_target, save
+    one_of("unit", unit, UNITS)
+    places = _places(out, labelled)
+    for place in places:
+        check_target(place, overwrite=overwrite)
+    if figure is not None:
+        check_figure_target(figure, overwrite=overwrite)
+    load: dict[str, Any] = {"device": device, "dtype": dtype, "allow_pickle": allow_pickle}
+    first = _load(base, None, base, screen, load)
+    second = _load(after, adapter, base, screen, load)
+    floor = noise if noise in {None, INT8} else _load(str(noise), None, base, screen, load)
+    sentences, items = _labelled(labelled, items, second)
+    with screen.counting("texts") as step:
+        result = analysis.compare(
+            first,
+            second,
+            items if pair is None else [(items[0], pair)],
+            measure=measure,
+            threshold=threshold,
+            unit=cast("Literal['token', 'word']", unit),
+            stack=stack,
+            categories=categories,
+            noise=cast("Model | Literal['int8'] | None", floor),
+            draws=draws,
+            seed=seed,
+            progress=step,
+        )
+    classes = None if not sentences else _classes(first, second, sentences, screen)
+    for place, found in zip(places, (result, classes), strict=False):
+        if found is not None:
+            save(found, place, overwrite=overwrite)
+    if figure is not None:
+        from attnscope.cli.comparison import drawn
+
+        save_figure(drawn(result, classes), figure, overwrite=overwrite)
+    _report(result, classes, screen)
+    for place in (*places, *(() if figure is None else (figure,))):
+        screen.note(f"written: {place}")
+
+
+def _after(base: str, tuned: str | None, adapter: str | None, texts: list[str]) -> tuple[str, list[str]]:
+    """The model after, and the texts: with an adapter, what stands behind BASE is a text unless it is a folder."""
+    if adapter is None and tuned is None:
+        raise InputError("one model was given; name a second one behind it, or an --adapter of it")
+    if tuned is None:
+        return base, texts
+    if adapter is None or Path(tuned).is_dir():
+        return tuned, texts
+    return base, [tuned, *texts]
+
+
+def _items(given: list[str], file: Path | None, labelled: Path | None) -> list[str] | None:
+    """The texts; none are given if the labelled sentences are to serve."""
+    if given and file is not None:
+        raise InputError("give texts or --file, not both")
+    if file is not None:
+        return _lines(None, file)
+    if len(given) == 1 and given[0] == "-":
+        return _lines("-", None)
+    if len(given) == 1 and _is_file(given[0]):
+        return _lines(None, Path(given[0]))
+    if given:
+        return [text for text in (options.read_text(one, None) for one in given) if text is not None]
+    if labelled is not None:
+        return None
+    from attnscope.analyses.demo import TEXTS
+
+    return list(TEXTS)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a letter that names can't have
+        return False
+
+
+def _lines(text: str | None, file: Path | None) -> list[str]:
+    read = options.needed_text(text, file)
+    found = [line.strip() for line in read.splitlines() if line.strip()]
+    if not found:
+        raise InputError(f"there is no text in {'standard input' if file is None else file}")
+    return found
+
+
+def _places(out: Path | None, labelled: Path | None) -> list[Path]:
+    if out is None:
+        return []
+    return [out] if labelled is None else [out, out.with_stem(f"{out.stem}-classes")]
+
+
+def _load(name: str, adapter: str | None, base: str, screen: "Screen", options: dict[str, Any]) -> "Model":
+    """A model; the folder of an adapter alone is taken as one of the base."""
+    from attnscope.cli.loading import load_model
+    from attnscope.models.load import is_adapter
+
+    if adapter is None and name != base and is_adapter(name):
+        name, adapter = base, name
+    return load_model(name, screen, adapter=adapter, **options)
+
+
+def _labelled(
+    labelled: Path | None, items: list[str] | None, tuned: "Model"
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """The labelled sentences, and the texts: those that were given, or the sentences."""
+    if labelled is None:
+        return [], items or []
+    from attnscope.analyses.classes import check_labels, class_names
+    from attnscope.text.labelled import read_labelled
+
+    read = read_labelled(labelled)
+    pairs = list(zip(read.labels, read.sentences, strict=True))
+    check_labels(pairs, class_names(tuned))  # before any work is done
+    return pairs, items or list(read.sentences)
+
+
+def _classes(base: "Model", tuned: "Model", labelled: list[tuple[str, str]], screen: "Screen") -> "xr.Dataset":
+    """The class view: of both models where both have classes, else of the second alone."""
+    from attnscope.analyses.classes import compare_classes, has_classes
+
+    with screen.counting("sentences") as step:
+        return compare_classes(base if has_classes(base) else None, tuned, labelled, progress=step)
+
+
+def _report(result: "xr.Dataset", classes: "xr.Dataset | None", screen: "Screen") -> None:
+    if screen.json:
+        from attnscope.cli.plain import as_json, write_json
+
+        write_json({"comparison": as_json(result), "classes": None if classes is None else as_json(classes)})
+        return
+    from attnscope.cli.comparison import class_report, report
+
+    screen.show(*report(result))
+    if classes is not None:
+        screen.show("", *class_report(classes))
