@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from attnscope.analyses.compare import compare
     from attnscope.analyses.decomposed import decomposed
     from attnscope.analyses.demo import demo_model, demo_models
+    from attnscope.analyses.faithfulness import faithfulness
     from attnscope.analyses.flow import flow, flow_change
+    from attnscope.analyses.whole import max_flow, rollout
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
     from attnscope.store.datasets import load, save
@@ -30,9 +32,12 @@ _HOMES = {
     "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
+    "faithfulness": "attnscope.analyses.faithfulness",
     "flow": "attnscope.analyses.flow",
     "flow_change": "attnscope.analyses.flow",
     "load": "attnscope.store.datasets",
+    "max_flow": "attnscope.analyses.whole",
+    "rollout": "attnscope.analyses.whole",
     "save": "attnscope.store.datasets",
 }
 
@@ -48,9 +53,12 @@ __all__ = [
     "decomposed",
     "demo_model",
     "demo_models",
+    "faithfulness",
     "flow",
     "flow_change",
     "load",
+    "max_flow",
+    "rollout",
     "save",
 ]
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from attnscope.analyses.attribution.rankings import row_of
 from attnscope.analyses.attribution.registry import ABNAR_2020, Answer, Question, attribution
-from attnscope.analyses.whole import whole_model
+from attnscope.analyses.whole import rollout
 
 _PAPERS = {
     "weight": ABNAR_2020,
@@ -18,7 +18,7 @@ _PAPERS = {
 def _rolled(measure: str, question: Question) -> Answer:
     model = question.model
     last = model.sites()[-1].layer
-    found = whole_model(model, question.text, question.pair, measure=measure, layers=[last])
+    found = rollout(model, question.text, question.pair, measure=measure, layers=[last])
     return row_of(question, found["rollout"].to_numpy()[0])
 
 
