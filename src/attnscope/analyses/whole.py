@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import Unit, analyze
 from attnscope.axes import LAYER, QUERY, SOURCE
@@ -20,6 +21,7 @@ LONG_NAMES = {
     "rollout": "share of a token that goes back to a source, by multiplying the layers' maps",
     "max_flow": "the most that could flow from a source to a token, through the layers' maps as a net of pipes",
 }
+Maps = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 
@@ -76,11 +78,9 @@ def _followed(
     unit: Unit,
     progress: Progress | None = None,
 ) -> xr.Dataset:
-    chosen = map_measure(measure)
-    found = analyze(model, text, pair, measures=measure, stack=_stack(model, stack, pair), unit=unit)
+    found, maps = mixing(model, text, pair, measure, stack, unit, progress if method == "rollout" else None)
     numbers = [int(number) for number in found[LAYER].to_numpy()]
     places = _places(numbers, layers)
-    maps = shares(found[measure].to_numpy(), identity=not holds_residual(chosen))
     if method == "rollout":
         values = products.rollout(maps, identity=False)[places]
     else:
@@ -92,12 +92,31 @@ def _followed(
         "source_token": ((SOURCE,), tokens),
     }
     variables = {method: ((LAYER, QUERY, SOURCE), values.astype(np.float32))}
+    return dataset(variables, coordinates, attributes_of(found, method, measure, maps), LONG_NAMES)
+
+
+def mixing(
+    model: Model,
+    text: Any,
+    pair: str | None,
+    measure: str,
+    stack: str | None,
+    unit: Unit,
+    progress: Progress | None = None,
+) -> tuple[xr.Dataset, Maps]:
+    """The analysis of a text by one measure, and its maps as shares of rows, with the residual connection."""
+    chosen = map_measure(measure)
+    stack = _stack(model, stack, pair)
+    found = analyze(model, text, pair, measures=measure, stack=stack, unit=unit, progress=progress)
+    return found, shares(found[measure].to_numpy(), identity=not holds_residual(chosen))
+
+
+def attributes_of(found: xr.Dataset, method: str, measure: str, maps: Maps) -> dict[str, Attribute]:
+    """What is to be said of a result that was made of an analysis' maps."""
     attributes: dict[str, Attribute] = {str(name): value for name, value in found.attrs.items()}
     attributes |= {"measures": method, "method": method, "measure": measure}
-    attributes |= {"residual": "in the measure" if holds_residual(chosen) else "added as (A + I) / 2"}
-    if method == "max_flow":
-        attributes |= {"capacity_resolution": flows.resolution(maps)}
-    return dataset(variables, coordinates, attributes, LONG_NAMES)
+    attributes |= {"residual": "in the measure" if holds_residual(map_measure(measure)) else "added as (A + I) / 2"}
+    return attributes | ({"capacity_resolution": flows.resolution(maps)} if method == "max_flow" else {})
 
 
 def map_measure(name: str) -> Measure:

@@ -34,7 +34,14 @@ AllowPickle = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out names.")]
+Unit = Annotated[str, typer.Option(metavar="NAME", help="token or word.")]
+Layers = Annotated[str | None, typer.Option(metavar="LIST", help="Layers, from 1, such as 1-3,6.")]
+Heads = Annotated[str | None, typer.Option(metavar="LIST", help="Heads, from 1, such as 1-3,6.")]
+Stack = Annotated[str | None, typer.Option(metavar="NAME", help="self, encoder, decoder or cross.")]
+FigureFile = Annotated[
+    Path | None, typer.Option("--figure", metavar="FILE", help="Draw it into FILE.png, .svg or .pdf.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 _LONGEST_FILE = 1 << 26

@@ -105,7 +105,9 @@ def test_a_logit_begins_with_what_the_last_layer_gets(classifier: ats.Model) -> 
     found = ats.flow(classifier, TEXT, target="logit:LABEL_1", threshold=0.0)
     assert found.target.kind == "logit"
     assert found.target.label == "LABEL_1"
-    parts, _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", layer=2)
+    last = classifier.sites()[-1].step
+    assert last is not None
+    (parts,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[last.residual.tap])
     assert float(parts.contribution.sum()) + parts.bias == pytest.approx(found.target.value, rel=1e-4)
     sizes = parts.contribution.abs() / parts.contribution.abs().sum()
     top = {edge.key: edge.strength for edge in found.edges if edge.layer == 2}
