@@ -119,7 +119,9 @@ def test_a_logit_begins_with_what_the_last_layer_gets(classifier: ats.Model) -> 
 
 
 def test_what_enters_the_first_layer_is_the_attribution(classifier: ats.Model) -> None:
-    one, _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", layer=1)
+    first = classifier.sites()[0].step
+    assert first is not None
+    (one,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[first.residual.tap])
     other = ats.attribute(classifier, TEXT, target="LABEL_1")
     np.testing.assert_allclose(one.contribution.numpy(), other["contribution"], rtol=1e-5)
 
