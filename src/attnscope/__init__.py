@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attnscope.analyses.attribute import attribute
     from attnscope.analyses.classes import compare_classes
     from attnscope.analyses.compare import compare
+    from attnscope.analyses.decision import decision
     from attnscope.analyses.decomposed import decomposed
     from attnscope.analyses.demo import demo_model, demo_models
     from attnscope.analyses.faithfulness import faithfulness
@@ -29,6 +30,7 @@ _HOMES = {
     "attribute": "attnscope.analyses.attribute",
     "compare": "attnscope.analyses.compare",
     "compare_classes": "attnscope.analyses.classes",
+    "decision": "attnscope.analyses.decision",
     "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
@@ -50,6 +52,7 @@ __all__ = [
     "attribute",
     "compare",
     "compare_classes",
+    "decision",
     "decomposed",
     "demo_model",
     "demo_models",

@@ -302,6 +302,8 @@ def _place(target: str | int | None, labels: tuple[str, ...], first_is_special: 
     if target is None and not (first_is_special or labels[0] == _FIRST):
         raise InputError(f"this text has no {_FIRST} to trace back from; name a token: {', '.join(labels[:8])}")
     name = _FIRST if target is None else target
+    if isinstance(name, str) and name.isdecimal() and name not in labels:
+        name = int(name)
     if isinstance(name, int):
         if not 0 <= name < len(labels):
             raise InputError(f"there is no token {name}; the text has {len(labels)}, counted from 0")

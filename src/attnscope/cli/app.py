@@ -7,6 +7,8 @@ import typer
 from attnscope.cli.analyze import analyze
 from attnscope.cli.attribute import attribute
 from attnscope.cli.demo import demo
+from attnscope.cli.faithfulness import faithfulness
+from attnscope.cli.flow import flow
 from attnscope.cli.guard import guarded
 from attnscope.cli.verify import verify
 
@@ -41,3 +43,5 @@ app.command()(guarded(demo))
 app.command()(guarded(verify))
 app.command()(guarded(analyze))
 app.command()(guarded(attribute))
+app.command()(guarded(flow))
+app.command()(guarded(faithfulness))
