@@ -1,7 +1,7 @@
 """`attnscope attribute`: what each token contributes to a decision."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,7 +64,7 @@ def attribute(
     outputs = Outputs(out, figure, overwrite)
     outputs.check()
     place = _place(position)
-    chosen: dict[str, Any] = {"position": place, "unit": cast("Literal['token', 'word']", unit)}
+    chosen: dict[str, Any] = {"position": place, "unit": options.unit_of(unit)}
     if all_classes:
         _check_alone(target, method, place, figure)
     else:
@@ -123,7 +123,7 @@ def _report(found: "xr.Dataset", screen: "Screen") -> None:
     from attnscope.cli import contributions
 
     if "class" in found.dims:
-        screen.show(contributions.class_table(found), contributions.class_sentence(found))
+        screen.show(*contributions.class_tables(found), contributions.class_sentence(found))
     elif "step" in found.dims:
         screen.show(contributions.step_table(found), contributions.completeness(found))
     else:

@@ -1,5 +1,7 @@
 """What tokens add to decisions, as tables for a terminal."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from attnscope.cli.tables import bar, table
 
 _MOST_WORDS = 5
 """So many words of a step are named."""
+_MOST_CLASSES = 5
+"""So many classes stand side by side."""
 
 
 def token_table(found: xr.Dataset) -> Table:
@@ -44,7 +48,7 @@ def sum_of(found: xr.Dataset) -> str:
     total = float(found["contribution"].sum())
     return (
         f"{target}: {value:.3f} = {total:.3f} from the {attributes['unit']}s {attributes['bias']:+.3f} from biases; "
-        f"this adds up to {attributes['completeness_error']:.0e}."
+        f"{_left_over(found)}."
     )
 
 
@@ -66,27 +70,46 @@ def completeness(found: xr.Dataset) -> str:
     """That every row adds up, if it does so at all."""
     if "completeness_error" not in found.attrs:
         return f"The numbers of {found.attrs['method']} rank tokens; they are no parts of the outputs."
-    return f"With what biases add, every output adds up to {found.attrs['completeness_error']:.0e}."
+    return f"For every output, tokens and biases are added up; {_left_over(found)}."
 
 
-def class_table(found: xr.Dataset) -> Table:
-    """One row a word: the deepest layer's attention to it, and for each class what it stands for there and adds."""
-    classes = _shown(found["class"])
-    columns = [f"{name}\n{part}" for name in classes for part in ("deepest", "words", "share")]
-    heading = ["\n#", f"\n{found.attrs['unit']}", f"layer {found.attrs['deepest_layer']}\n{found.attrs['measure']}"]
-    made = table("the deepest layer, and the words that decide", [*heading, *columns], left=2)
-    attention = found["attention"].to_numpy()
-    parts = [found[name].to_numpy() for name in ("deepest", "contribution", "share")]
-    for row, token in enumerate(_tokens(found)):
-        cells = [cell for number in range(len(classes)) for cell in _cells(*(part[number, row] for part in parts))]
-        made.add_row(Text(f"{row + 1:>3}"), Text(token), Text(f"{attention[row]:.1%}"), *map(Text, cells))
-    made.add_section()
-    biases = [found[name].to_numpy() for name in ("deepest_bias", "bias", "bias_share")]
-    cells = [cell for number in range(len(classes)) for cell in _cells(*(bias[number] for bias in biases))]
-    made.add_row(Text(""), Text("biases"), Text(""), *map(Text, cells))
+def _left_over(found: xr.Dataset) -> str:
+    return f"what is left over is {found.attrs['completeness_error']:.0e} of it"
+
+
+def class_tables(found: xr.Dataset) -> list[Table]:
+    """Two tables of one row a word: the words that decide, and what the deepest layer attends to."""
     logits = found["logit"].to_numpy()
-    totals = [cell for value in logits for cell in (f"{value:+.3f}", f"{value:+.3f}", "")]
-    made.add_row(Text(""), Text("logit"), Text(""), *map(Text, totals))
+    chosen: list[int] = sorted(np.argsort(-logits, kind="stable")[:_MOST_CLASSES].tolist())
+    rest = f" (the {len(chosen)} highest of {len(logits)} classes)" if len(chosen) < len(logits) else ""
+    best = int(logits.argmax())
+    unit, layer = found.attrs["unit"], found.attrs["deepest_layer"]
+    shares = [f"{share:.1%}" for share in (*found["share"].to_numpy()[best], float(found["bias_share"][best]))]
+    attention = [f"{share:.1%}" for share in found["attention"].to_numpy()]
+    name = _shown(found["class"])[best]
+    decide = f"what each {unit} adds to a class{rest}"
+    deepest = f"what each {unit}'s state before layer {layer}, the deepest, adds to a class"
+    measure = found.attrs["measure"]
+    return [
+        _class_table(found, decide, chosen, ("contribution", "bias"), (f"share of {name}", shares)),
+        _class_table(found, deepest, chosen, ("deepest", "deepest_bias"), (f"{measure} there", attention)),
+    ]
+
+
+def _class_table(
+    found: xr.Dataset, title: str, chosen: Sequence[int], names: tuple[str, str], last: tuple[str, Sequence[str]]
+) -> Table:
+    """Contributions and biases by class, and one more column."""
+    heading, more = last
+    columns = ["#", found.attrs["unit"], *(_shown(found["class"])[number] for number in chosen), heading]
+    made = table(title, columns, left=2)
+    values, biases = (found[name].to_numpy() for name in names)
+    tokens = _tokens(found)
+    rows = [(f"{number:>3}", token, values[:, number - 1]) for number, token in enumerate(tokens, 1)]
+    rows += [("", "biases", biases), ("", "logit", found["logit"].to_numpy())]
+    for (number, label, amounts), cell in zip_longest(rows, more, fillvalue=""):
+        shown = [Text(f"{amounts[place]:+.3f}") for place in chosen]
+        made.add_row(Text(number), Text(label), *shown, Text(cell), end_section=number == f"{len(tokens):>3}")
     return made
 
 
@@ -97,13 +120,9 @@ def class_sentence(found: xr.Dataset) -> str:
     if "probability" in found:
         sure = f" ({float(found['probability'].max()):.0%})"
     return (
-        f"{printable(str(attributes['predicted']))}{sure}, read from {attributes['read_from']}; each column adds up to "
-        f"{attributes['completeness_error']:.0e}."
+        f"{printable(str(attributes['predicted']))}{sure}, read from {attributes['read_from']}; each column adds up, "
+        f"{_left_over(found)}."
     )
-
-
-def _cells(deepest: float, words: float, share: float) -> tuple[str, str, str]:
-    return f"{deepest:+.3f}", f"{words:+.3f}", f"{share:.1%}"
 
 
 def _tokens(found: xr.Dataset) -> list[str]:

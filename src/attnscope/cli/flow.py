@@ -1,7 +1,7 @@
 """`attnscope flow`: which words reach a token or a class, and by which way through the layers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -85,6 +85,7 @@ def flow(
     traced: the graph of all tokens that the target draws on. rollout, max_flow, decomposed: how much of the target goes
     back to each word, behind every layer.
     """
+    from attnscope.artifacts.flow import Reading, Scale
     from attnscope.cli.loading import load_model
     from attnscope.cli.outputs import Outputs
     from attnscope.cli.screen import Screen
@@ -92,8 +93,10 @@ def flow(
     screen = Screen(json, quiet)
     words = options.needed_text(text, file)
     one_of("method", method, METHODS)
+    one_of("reading", reading or "direct", get_args(Reading))
+    one_of("scale", by or "share", get_args(Scale))
     kept = options.numbers(layers, "--layers"), options.numbers(heads, "--heads")
-    chosen = _given({"measure": measure, "stack": stack, "target": target, "unit": unit})
+    chosen = _given({"measure": measure, "stack": stack, "target": target, "unit": options.unit_of(unit)})
     tracing = {"threshold": threshold, "by": by, "reading": reading, "layers": kept[0], "heads": kept[1], "top": top}
     tracing = _given(tracing)
     if method != "traced" and tracing:

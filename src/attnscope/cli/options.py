@@ -3,11 +3,11 @@
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from attnscope.errors import InputError
+from attnscope.errors import InputError, one_of
 
 ModelName = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model's folder, a .gguf file, a PEFT adapter's folder or a hub name.")
@@ -66,6 +66,12 @@ def needed_text(text: str | None, file: Path | None) -> str:
     if found is None:
         raise InputError("no text was given; write it after the model, name a --file, or say - for standard input")
     return found
+
+
+def unit_of(given: str) -> Literal["token", "word"]:
+    """What a text is counted in."""
+    one_of("unit", given, ("token", "word"))
+    return "word" if given == "word" else "token"
 
 
 def numbers(given: str | None, what: str) -> tuple[int, ...] | None:

@@ -98,7 +98,11 @@ def headline(figure: Figure, title: str, subtitle: str) -> None:
     """Title and subtitle at the left, as lines of their own above everything else."""
     room = int(figure.get_figwidth() * 14)
     lines = [lettering.shortened(lettering.drawable(line), room) for line in subtitle.splitlines()]
-    figure.suptitle("\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **bold(13.0))
+    heading = figure.suptitle(
+        "\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **bold(13.0)
+    )
+    if figure.get_layout_engine() is None:
+        heading.set_y(1 - 0.09 / figure.get_figheight())
     top = 1 - 0.38 / figure.get_figheight()
     step = 0.19 / figure.get_figheight()
     for number, line in enumerate(lines):
