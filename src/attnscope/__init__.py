@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from attnscope.analyses.attribute import attribute
     from attnscope.analyses.classes import compare_classes
     from attnscope.analyses.compare import compare
+    from attnscope.analyses.decision import decision
     from attnscope.analyses.decomposed import decomposed
     from attnscope.analyses.demo import demo_model, demo_models
+    from attnscope.analyses.faithfulness import faithfulness
     from attnscope.analyses.flow import flow, flow_change
+    from attnscope.analyses.whole import max_flow, rollout
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
     from attnscope.store.datasets import load, save
@@ -27,12 +30,16 @@ _HOMES = {
     "attribute": "attnscope.analyses.attribute",
     "compare": "attnscope.analyses.compare",
     "compare_classes": "attnscope.analyses.classes",
+    "decision": "attnscope.analyses.decision",
     "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
+    "faithfulness": "attnscope.analyses.faithfulness",
     "flow": "attnscope.analyses.flow",
     "flow_change": "attnscope.analyses.flow",
     "load": "attnscope.store.datasets",
+    "max_flow": "attnscope.analyses.whole",
+    "rollout": "attnscope.analyses.whole",
     "save": "attnscope.store.datasets",
 }
 
@@ -45,12 +52,16 @@ __all__ = [
     "attribute",
     "compare",
     "compare_classes",
+    "decision",
     "decomposed",
     "demo_model",
     "demo_models",
+    "faithfulness",
     "flow",
     "flow_change",
     "load",
+    "max_flow",
+    "rollout",
     "save",
 ]
 

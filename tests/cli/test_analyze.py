@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attnscope as ats
-from attnscope.cli.analyze import measure_names
+from attnscope.cli import names
 from attnscope.cli.tables import MOST_ROWS, bar
 from attnscope.measures import MEASURES
 
@@ -117,7 +117,7 @@ def test_control_codes_and_markup_of_a_text_stay_text(run, bert):
 
 
 def test_help_names_every_measure(run):
-    assert measure_names() == sorted(MEASURES)
+    assert names.measures() == sorted(MEASURES)
     shown = run("analyze", "--help").stdout
     assert all(name in shown for name in MEASURES)
 

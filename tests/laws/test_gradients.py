@@ -9,7 +9,6 @@ from transformers import PreTrainedModel
 
 import attnscope as ats
 from attnscope.analyses.attribution import ATTRIBUTIONS
-from attnscope.analyses.whole import whole_model
 from attnscope.errors import InputError, UnsupportedModel
 from tests import zoo
 
@@ -191,7 +190,7 @@ def test_rankings_are_rows_of_their_maps() -> None:
     weights = ats.analyze(model, TEXT, measures="weight")["weight"][-1].mean("head")[0]
     np.testing.assert_allclose(ats.attribute(model, TEXT, method="weight")["contribution"], weights, atol=1e-6)
     for measure in ("weight", "block_norm"):
-        rolled = whole_model(model, TEXT, measure=measure)["rollout"][-1, 0]
+        rolled = ats.rollout(model, TEXT, measure=measure)["rollout"][-1, 0]
         found = ats.attribute(model, TEXT, method=f"rollout_{measure}")
         np.testing.assert_allclose(found["contribution"], rolled, atol=1e-6)
         assert found.attrs["signed"] == "no"

@@ -64,14 +64,14 @@ def attribute(
     answer = chosen.compute(Question(model, text, pair, inputs, target, position, steps, seed))
     found, explained = answer.found, answer.target
     if chosen.exact:
-        _check_complete(model, found)
+        check_complete(model, found)
     attributes = versions() | {"model": model.name, "method": method, "unit": unit}
     attributes |= {"signed": "yes" if chosen.signed else "no", "paper": chosen.paper} | answer.notes
     if isinstance(text, str):
         attributes |= {"text": text} | ({} if pair is None else {"pair": pair})
     contribution = np.stack([one.contribution.cpu().numpy().astype(np.float32) for one in found])
     labels, sides = sources_of(inputs, contribution.shape[-1], unit)
-    contribution = _in_units(inputs, contribution, unit)
+    contribution = in_units(inputs, contribution, unit)
     sources = {"source_token": ((SOURCE,), labels)}
     if sides is not None:
         sources["source_side"] = ((SOURCE,), sides)
@@ -94,7 +94,8 @@ _NAMES = {
 }
 
 
-def _check_complete(model: Model, found: Sequence[Attribution]) -> None:
+def check_complete(model: Model, found: Sequence[Attribution]) -> None:
+    """Refuse a model whose parts are not the whole."""
     worst = max(one.completeness_error for one in found)
     if not worst <= COMPLETENESS:
         raise UnsupportedModel(
@@ -150,7 +151,7 @@ def _sides(inputs: Encoded, count: int) -> list[Tokens]:
     return sides if sum(len(tokens) for tokens in sides) == count else []
 
 
-def _in_units(inputs: Encoded, contribution: Floats, unit: Unit) -> Floats:
+def in_units(inputs: Encoded, contribution: Floats, unit: Unit) -> Floats:
     """The contributions in the units asked for."""
     sides = _sides(inputs, contribution.shape[-1])
     if unit == "token" or not sides:

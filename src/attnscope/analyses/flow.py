@@ -109,7 +109,7 @@ def flow(
     )
     if found.attrs["stack"] == "cross":
         raise InputError("flow is traced within one stack of layers; choose stack='encoder' or stack='decoder'")
-    labels = _labels(found)
+    labels = labels_of(found)
     maps = _maps(found[chosen.name])
     start = _start(model, text, pair, target, found, labels, maps)
     numbers = [int(layer) for layer in found[LAYER].to_numpy()]
@@ -255,8 +255,9 @@ def _range(layers: Collection[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _labels(found: xr.Dataset) -> tuple[str, ...]:
-    given = [str(label) for label in found["key_token"].to_numpy()]
+def labels_of(found: xr.Dataset) -> tuple[str, ...]:
+    """Labels of the tokens of an analysis, all different."""
+    given = [str(label) for label in found["query_token"].to_numpy()]
     return tuple(given) if len(set(given)) == len(given) else tuple(unique([visible(label) for label in given]))
 
 
@@ -278,17 +279,31 @@ def _start(
 ) -> _Start:
     if isinstance(target, str) and target.startswith(LOGIT) and target not in labels:
         return _logit(model, text, pair, target.removeprefix(LOGIT).strip(), found)
-    place = _place(target, labels, _first_is_special(model, text, pair, found), _is_causal(maps))
+    place = place_of(model, text, pair, target, found, maps)
     return _Start(FlowTarget(kind="token", label=labels[place], token=place), place)
 
 
+def place_of(
+    model: Model,
+    text: Any,
+    pair: str | None,
+    target: str | int | None,
+    found: xr.Dataset,
+    maps: Sequence[NDArray[np.floating[Any]]],
+) -> int:
+    """The number of the token that a target names, in an analysis of a text; see `flow`."""
+    labels = labels_of(found)
+    return _place(target, labels, _first_is_special(model, text, pair, found), _is_causal(maps))
+
+
 def _place(target: str | int | None, labels: tuple[str, ...], first_is_special: bool, causal: bool) -> int:
-    """Which token is meant."""
     if target is None and causal:
         return len(labels) - 1
     if target is None and not (first_is_special or labels[0] == _FIRST):
         raise InputError(f"this text has no {_FIRST} to trace back from; name a token: {', '.join(labels[:8])}")
     name = _FIRST if target is None else target
+    if isinstance(name, str) and name.isdecimal() and name not in labels:
+        name = int(name)
     if isinstance(name, int):
         if not 0 <= name < len(labels):
             raise InputError(f"there is no token {name}; the text has {len(labels)}, counted from 0")
@@ -316,7 +331,7 @@ def _tokens(model: Model, text: Any, pair: str | None, stack: str) -> Tokens | N
     return encoded.target if stack == "decoder" and encoded.target is not None else encoded.source
 
 
-def _is_causal(maps: Sequence[NDArray[np.float64]]) -> bool:
+def _is_causal(maps: Sequence[NDArray[np.floating[Any]]]) -> bool:
     """Whether no token takes anything from a later one."""
     return maps[0].shape[-1] > 1 and all(not np.triu(values, 1).any() for values in maps)
 

@@ -5,58 +5,86 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from attnscope.analyses.analyze import analyze
+from attnscope.analyses.analyze import Unit, analyze
 from attnscope.axes import LAYER, QUERY, SOURCE
-from attnscope.errors import InputError, one_of, unknown
+from attnscope.errors import InputError, unknown
 from attnscope.measures import MEASURES, Measure
-from attnscope.methods.max_flow import max_flow, resolution
-from attnscope.methods.rollout import rollout
+from attnscope.methods import max_flow as flows
+from attnscope.methods import rollout as products
 from attnscope.methods.rows import shares
 from attnscope.models.model import Model
 from attnscope.result import Attribute, dataset
-
-WHOLE = ("rollout", "max_flow")
-"""The measures of the whole model that are made of the maps of its layers."""
 
 LONG_NAMES = {
     "rollout": "share of a token that goes back to a source, by multiplying the layers' maps",
     "max_flow": "the most that could flow from a source to a token, through the layers' maps as a net of pipes",
 }
+Maps = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 
-def whole_model(
+def rollout(
     model: Model,
     text: Any,
     pair: str | None = None,
     *,
-    method: str = "rollout",
     measure: str = "block_norm",
     layers: Collection[int] | None = None,
     stack: str | None = None,
-    progress: Progress | None = None,
+    unit: Unit = "token",
 ) -> xr.Dataset:
-    """Follow the maps of all layers down to the words.
+    """How much of each token, at each layer, goes back to each word, by the layers' maps multiplied through.
 
-    method     "rollout" multiplies the maps; "max_flow" takes them as the widths of pipes
     measure    any measure that is a map; the mean over heads where it has some
     layers     which layers' tokens are reported, counted from 1; all layers below take part in any case
     stack      the encoder's or the decoder's own layers, in encoder–decoders
+    unit       "token", or "word"
 
     Maps are taken in shares of each row. A measure without the residual connection (weight, attention_norm) gets it
     as (A + I) / 2; one that holds it (block_norm) is taken as it is. Which it was stands in the attribute `residual`.
     """
-    one_of("method", method, WHOLE)
-    chosen = map_measure(measure)
-    found = analyze(model, text, pair, measures=measure, stack=_stack(model, stack, pair))
+    return _followed(model, text, pair, "rollout", measure, layers, stack, unit)
+
+
+def max_flow(
+    model: Model,
+    text: Any,
+    pair: str | None = None,
+    *,
+    measure: str = "block_norm",
+    layers: Collection[int] | None = None,
+    stack: str | None = None,
+    unit: Unit = "token",
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """The most that could flow to each token from each word, if the layers' maps were nets of pipes of that width.
+
+    Options and maps are those of `rollout`. Every flow is solved for by itself, which takes a while over many layers:
+    ask for the last of them, `layers=[12]`, where its tokens are what is asked about.
+    """
+    return _followed(model, text, pair, "max_flow", measure, layers, stack, unit, progress)
+
+
+def _followed(
+    model: Model,
+    text: Any,
+    pair: str | None,
+    method: str,
+    measure: str,
+    layers: Collection[int] | None,
+    stack: str | None,
+    unit: Unit,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    found, maps = mixing(model, text, pair, measure, stack, unit, progress if method == "rollout" else None)
     numbers = [int(number) for number in found[LAYER].to_numpy()]
     places = _places(numbers, layers)
-    maps = shares(found[measure].to_numpy(), identity=not holds_residual(chosen))
     if method == "rollout":
-        values = rollout(maps, identity=False)[places]
+        values = products.rollout(maps, identity=False)[places]
     else:
-        values = max_flow(maps, layers=[place + 1 for place in places], progress=progress)
+        values = flows.max_flow(maps, layers=[place + 1 for place in places], progress=progress)
     tokens = found["query_token"].to_numpy()
     coordinates = {
         LAYER: ((LAYER,), [numbers[place] for place in places]),
@@ -64,12 +92,31 @@ def whole_model(
         "source_token": ((SOURCE,), tokens),
     }
     variables = {method: ((LAYER, QUERY, SOURCE), values.astype(np.float32))}
+    return dataset(variables, coordinates, attributes_of(found, method, measure, maps), LONG_NAMES)
+
+
+def mixing(
+    model: Model,
+    text: Any,
+    pair: str | None,
+    measure: str,
+    stack: str | None,
+    unit: Unit,
+    progress: Progress | None = None,
+) -> tuple[xr.Dataset, Maps]:
+    """The analysis of a text by one measure, and its maps as shares of rows, with the residual connection."""
+    chosen = map_measure(measure)
+    stack = _stack(model, stack, pair)
+    found = analyze(model, text, pair, measures=measure, stack=stack, unit=unit, progress=progress)
+    return found, shares(found[measure].to_numpy(), identity=not holds_residual(chosen))
+
+
+def attributes_of(found: xr.Dataset, method: str, measure: str, maps: Maps) -> dict[str, Attribute]:
+    """What is to be said of a result that was made of an analysis' maps."""
     attributes: dict[str, Attribute] = {str(name): value for name, value in found.attrs.items()}
     attributes |= {"measures": method, "method": method, "measure": measure}
-    attributes |= {"residual": "in the measure" if holds_residual(chosen) else "added as (A + I) / 2"}
-    if method == "max_flow":
-        attributes |= {"capacity_resolution": resolution(maps)}
-    return dataset(variables, coordinates, attributes, LONG_NAMES)
+    attributes |= {"residual": "in the measure" if holds_residual(map_measure(measure)) else "added as (A + I) / 2"}
+    return attributes | ({"capacity_resolution": flows.resolution(maps)} if method == "max_flow" else {})
 
 
 def map_measure(name: str) -> Measure:

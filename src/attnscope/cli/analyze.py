@@ -1,13 +1,11 @@
 """`attnscope analyze`: what flows between the tokens of a text."""
 
-import importlib.util
-import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from attnscope.cli import options
+from attnscope.cli import names, options
 from attnscope.errors import one_of
 
 if TYPE_CHECKING:
@@ -16,13 +14,6 @@ if TYPE_CHECKING:
 DEFAULT = ("weight", "attention_norm")
 Unit = Literal["token", "word"]
 Reduce = Literal["keys", "queries", "categories", "topk"]
-
-
-def measure_names() -> list[str]:
-    """The names of all measures, from their files: the registry itself would load torch, and help must be quick."""
-    spec = importlib.util.find_spec("attnscope.measures")
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return sorted(module.name for module in pkgutil.iter_modules(places) if module.name != "registry")
 
 
 def analyze(
@@ -37,13 +28,13 @@ def analyze(
             "-m",
             metavar="NAME",
             show_default=False,
-            help=f"Repeat for more: {', '.join(measure_names())}. Default: {', '.join(DEFAULT)}.",
+            help=f"Repeat for more: {', '.join(names.measures())}. Default: {', '.join(DEFAULT)}.",
         ),
     ] = None,
-    layers: Annotated[str | None, typer.Option(metavar="LIST", help="Layers, from 1, such as 1-3,6.")] = None,
-    heads: Annotated[str | None, typer.Option(metavar="LIST", help="Heads, from 1, such as 1-3,6.")] = None,
-    stack: Annotated[str | None, typer.Option(metavar="NAME", help="self, encoder, decoder or cross.")] = None,
-    unit: Annotated[str, typer.Option(metavar="NAME", help="token or word.")] = "token",
+    layers: options.Layers = None,
+    heads: options.Heads = None,
+    stack: options.Stack = None,
+    unit: options.Unit = "token",
     reduce: Annotated[
         str | None, typer.Option(metavar="NAME", help="Keep only keys, queries, categories or topk of the maps.")
     ] = None,
@@ -77,7 +68,7 @@ def analyze(
         from attnscope.cli.loading import load_model
         from attnscope.measures import lookup
         from attnscope.store.datasets import check_target, save
-    names = [lookup(name).name for name in measure or DEFAULT]
+    chosen = [lookup(name).name for name in measure or DEFAULT]
     one_of("unit", unit, analysis.UNITS)
     one_of("reduction", reduce or "keys", REDUCTIONS)
     if out is not None:
@@ -90,7 +81,7 @@ def analyze(
             loaded,
             words,
             pair,
-            measures=names,
+            measures=chosen,
             layers=wanted[0],
             heads=wanted[1],
             stack=stack,

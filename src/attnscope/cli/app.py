@@ -8,6 +8,8 @@ from attnscope.cli.analyze import analyze
 from attnscope.cli.attribute import attribute
 from attnscope.cli.compare import compare
 from attnscope.cli.demo import demo
+from attnscope.cli.faithfulness import faithfulness
+from attnscope.cli.flow import flow
 from attnscope.cli.guard import guarded
 from attnscope.cli.verify import verify
 
@@ -43,3 +45,5 @@ app.command()(guarded(verify))
 app.command()(guarded(analyze))
 app.command()(guarded(attribute))
 app.command()(guarded(compare))
+app.command()(guarded(flow))
+app.command()(guarded(faithfulness))

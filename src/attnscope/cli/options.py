@@ -3,11 +3,11 @@
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from attnscope.errors import InputError
+from attnscope.errors import InputError, one_of
 
 ModelName = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model's folder, a .gguf file, a PEFT adapter's folder or a hub name.")
@@ -34,7 +34,14 @@ AllowPickle = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out names.")]
+Unit = Annotated[str, typer.Option(metavar="NAME", help="token or word.")]
+Layers = Annotated[str | None, typer.Option(metavar="LIST", help="Layers, from 1, such as 1-3,6.")]
+Heads = Annotated[str | None, typer.Option(metavar="LIST", help="Heads, from 1, such as 1-3,6.")]
+Stack = Annotated[str | None, typer.Option(metavar="NAME", help="self, encoder, decoder or cross.")]
+FigureFile = Annotated[
+    Path | None, typer.Option("--figure", metavar="FILE", help="Draw it into FILE.png, .svg or .pdf.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 _LONGEST_FILE = 1 << 26
@@ -59,6 +66,12 @@ def needed_text(text: str | None, file: Path | None) -> str:
     if found is None:
         raise InputError("no text was given; write it after the model, name a --file, or say - for standard input")
     return found
+
+
+def unit_of(given: str) -> Literal["token", "word"]:
+    """What a text is counted in."""
+    one_of("unit", given, ("token", "word"))
+    return "word" if given == "word" else "token"
 
 
 def numbers(given: str | None, what: str) -> tuple[int, ...] | None:

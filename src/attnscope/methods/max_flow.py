@@ -19,7 +19,11 @@ Progress = Callable[[int, int], None]
 
 
 def max_flow(
-    maps: NDArray[np.floating[Any]], *, layers: Sequence[int] | None = None, progress: Progress | None = None
+    maps: NDArray[np.floating[Any]],
+    *,
+    layers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
+    progress: Progress | None = None,
 ) -> Float[np.ndarray, "layer query source"]:
     """The maximum flow from each token of some layers to each input token (Abnar & Zuidema 2020).
 
@@ -28,6 +32,7 @@ def max_flow(
 
     maps     (layer, query, key), or (layer, head, query, key), of which the mean over heads is taken
     layers   which layers' tokens to start from, counted from 1; all if None
+    queries  which of their tokens, counted from 0; all if None
 
     Exact for capacities rounded down to multiples of `resolution(maps)`, 2⁻³⁰ of the widest row or entry: never more
     than the true flow, and less by at most that resolution for each pipe in the minimum cut. Solved by Dinic's
@@ -40,14 +45,15 @@ def max_flow(
         raise InputError(f"layers are numbers from 1 to {depth}, not {chosen}")
     unit = resolution(capacities)
     tokens = capacities.shape[-1]
-    flows = np.zeros((len(chosen), tokens, tokens))
+    starts = range(tokens) if queries is None else queries
+    flows = np.zeros((len(chosen), len(starts), tokens))
     for number, layer in enumerate(chosen):
         graph = _graph(np.floor(capacities[:layer] / unit).astype(np.int32))
-        for query in range(tokens):
+        for row, query in enumerate(starts):
             found = [maximum_flow(graph, layer * tokens + query, source).flow_value for source in range(tokens)]
-            flows[number, query] = np.array(found) * unit
+            flows[number, row] = np.array(found) * unit
             if progress is not None:
-                progress(number * tokens + query + 1, len(chosen) * tokens)
+                progress(number * len(starts) + row + 1, len(chosen) * len(starts))
     return flows
 
 

@@ -88,7 +88,8 @@ def map_figure(
     width, height = maps.panel
     figure = Figure(figsize=(width * len(measures) + 2.2, height + 2.6), layout="constrained", facecolor=palette.PAPER)
     which = f"layer {layer}, {'mean over heads' if head is None else f'head {head}'}"
-    headline(figure, title, f"{result.attrs.get('model', '')} · {which} · each row adds up to 100%{_missing(result)}")
+    lost = missing(result, "query", "key")
+    headline(figure, title, f"{result.attrs.get('model', '')} · {which} · each row adds up to 100%{lost}")
     draw_maps(figure, maps)
     return figure
 
@@ -97,7 +98,11 @@ def headline(figure: Figure, title: str, subtitle: str) -> None:
     """Title and subtitle at the left, as lines of their own above everything else."""
     room = int(figure.get_figwidth() * 14)
     lines = [lettering.shortened(lettering.drawable(line), room) for line in subtitle.splitlines()]
-    figure.suptitle("\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **_bold(13.0))
+    heading = figure.suptitle(
+        "\n".join([lettering.drawable(title), *[""] * len(lines)]), x=0.02, ha="left", **bold(13.0)
+    )
+    if figure.get_layout_engine() is None:
+        heading.set_y(1 - 0.09 / figure.get_figheight())
     top = 1 - 0.38 / figure.get_figheight()
     step = 0.19 / figure.get_figheight()
     for number, line in enumerate(lines):
@@ -114,29 +119,35 @@ def draw_maps(figure: Figure | SubFigure, maps: Maps) -> list[Axes]:
     for number, (ax, one) in enumerate(zip(axes, maps.maps, strict=True)):
         image = ax.imshow(one.values, cmap=palette.amounts(), norm=scale, aspect="auto", interpolation="nearest")
         ax.set_box_aspect(maps.panel[1] / maps.panel[0])
-        ax.set_title(one.title, loc="left", pad=20, **_bold(10.5))
+        ax.set_title(one.title, loc="left", pad=20, **bold(10.5))
         ax.annotate(one.note, (0, 1), (0, 7), "axes fraction", "offset points", **style(8.0, palette.MUTED))
         _label_axes(ax, maps, first=number == 0)
         if max(len(maps.keys), len(maps.queries)) <= _SURE:
-            _write_numbers(ax, one.values, maps.most)
+            write_numbers(ax, one.values, maps.most)
     if image is not None:
-        _draw_scale(figure, image, axes, "share\nof row,\nroot scale" if many else "share\nof row")
+        draw_scale(figure, image, axes, "share\nof row,\nroot scale" if many else "share\nof row")
     return axes
 
 
 def _label_axes(ax: Axes, maps: Maps, *, first: bool) -> None:
     width, height = maps.panel
-    _ticks(ax, "x", maps.keys, width)
-    _ticks(ax, "y", maps.queries if first else ("",) * len(maps.queries), height)
+    ticks(ax, "x", maps.keys, width)
+    ticks(ax, "y", maps.queries if first else ("",) * len(maps.queries), height)
     ax.set_xlabel("key: who is looked at", labelpad=6, **style(8.0, palette.MUTED))
     if first:
         ax.set_ylabel("query: who looks", labelpad=6, **style(8.0, palette.MUTED))
+    frame(ax)
+
+
+def frame(ax: Axes) -> None:
+    """A hairline around a map, and no tick marks."""
     ax.tick_params(length=0, pad=3)
     for side in ax.spines.values():
         side.set(color=palette.RULE, linewidth=0.8)
 
 
-def _ticks(ax: Axes, axis: str, labels: Sequence[str], inches: float) -> None:
+def ticks(ax: Axes, axis: str, labels: Sequence[str], inches: float) -> None:
+    """Labels along an axis of so many inches: as many of them as have room, upright under it."""
     spacing = 72 * inches / max(1, len(labels))
     size = min(9.0, max(5.0, spacing * 0.78))
     step = lettering.every(len(labels), spacing, size)
@@ -147,13 +158,15 @@ def _ticks(ax: Axes, axis: str, labels: Sequence[str], inches: float) -> None:
         ax.set_yticks(places, shown, **style(size, palette.INK))
 
 
-def _write_numbers(ax: Axes, values: NDArray[np.floating[Any]], most: float) -> None:
+def write_numbers(ax: Axes, values: NDArray[np.floating[Any]], most: float) -> None:
+    """Each cell's per cent, in a colour that can be read on the cell's."""
     for (row, column), value in np.ndenumerate(values):
         colour = palette.PAPER if value > 0.5 * most else palette.INK
         ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", **style(7.5, colour))
 
 
-def _draw_scale(figure: Figure | SubFigure, image: AxesImage, axes: Sequence[Axes], title: str) -> None:
+def draw_scale(figure: Figure | SubFigure, image: AxesImage, axes: Sequence[Axes], title: str) -> None:
+    """The scale of the colours, with numbers in per cent, at the right."""
     bar = figure.colorbar(
         image, ax=axes, location="right", shrink=0.55, aspect=16, pad=0.02, format=PercentFormatter(1, 0)
     )
@@ -170,13 +183,17 @@ def _shares(amounts: xr.DataArray, layer: int, head: int | None) -> NDArray[np.f
 
 
 def _labels(result: xr.Dataset, side: str) -> tuple[str, ...]:
-    tokens = [str(token) for token in result[f"{side}_token"].to_numpy().tolist()]
-    return tuple(lettering.numbered([lettering.tick_label(token) for token in tokens]))
+    return tuple(lettering.numbered([lettering.tick_label(token) for token in tokens_of(result, side)]))
 
 
-def _missing(result: xr.Dataset) -> str:
+def tokens_of(result: xr.Dataset, side: str) -> list[str]:
+    """The tokens along an axis."""
+    return [str(token) for token in result[f"{side}_token"].to_numpy().tolist()]
+
+
+def missing(result: xr.Dataset, *sides: str) -> str:
     """What to say where a label has a box in place of a letter."""
-    tokens = {str(token) for side in ("query", "key") for token in result[f"{side}_token"].to_numpy().tolist()}
+    tokens = {token for side in sides for token in tokens_of(result, side)}
     return f" · {lettering.UNKNOWN} a letter that no font here has" if lettering.lost(tokens) else ""
 
 
@@ -184,5 +201,6 @@ def _extent(tokens: int) -> float:
     return min(_LARGEST_PANEL, max(_PANEL, _CELL * tokens))
 
 
-def _bold(size: float) -> dict[str, Any]:
+def bold(size: float) -> dict[str, Any]:
+    """The keywords of a heading."""
     return style(size, palette.INK, fontweight="bold")

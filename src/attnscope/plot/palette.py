@@ -24,6 +24,16 @@ def amounts(colours: tuple[str, ...] = AMOUNTS_A) -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list("amounts", colours)
 
 
+FOR: Final = ("#bdd9d6", "#80b4b0", "#478f8b", "#1f6966")
+AGAINST: Final = ("#efd9b8", "#dcb477", "#c28a36", "#8f5a10")
+"""The two arms of the scale for what speaks for something and against it; they meet in paper."""
+
+
+def signed() -> LinearSegmentedColormap:
+    """The diverging scale: against is ochre, nothing is paper, for is teal."""
+    return LinearSegmentedColormap.from_list("signed", (*AGAINST[::-1], PAPER, *FOR))
+
+
 SERIES: Final = (PURPLE, TEAL, OCHRE, MUTED)
 MARKERS: Final = ("o", "s", "^", "D")
 """Series differ in marker as well as in colour."""

@@ -105,9 +105,9 @@ def test_a_logit_begins_with_what_the_last_layer_gets(classifier: ats.Model) -> 
     found = ats.flow(classifier, TEXT, target="logit:LABEL_1", threshold=0.0)
     assert found.target.kind == "logit"
     assert found.target.label == "LABEL_1"
-    step = classifier.sites()[-1].step
-    assert step is not None
-    (parts,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[step.residual.tap])
+    last = classifier.sites()[-1].step
+    assert last is not None
+    (parts,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[last.residual.tap])
     assert float(parts.contribution.sum()) + parts.bias == pytest.approx(found.target.value, rel=1e-4)
     sizes = parts.contribution.abs() / parts.contribution.abs().sum()
     top = {edge.key: edge.strength for edge in found.edges if edge.layer == 2}
@@ -119,9 +119,9 @@ def test_a_logit_begins_with_what_the_last_layer_gets(classifier: ats.Model) -> 
 
 
 def test_what_enters_the_first_layer_is_the_attribution(classifier: ats.Model) -> None:
-    step = classifier.sites()[0].step
-    assert step is not None
-    (one,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[step.residual.tap])
+    first = classifier.sites()[0].step
+    assert first is not None
+    (one,), _ = classifier.attribute(classifier.encode(TEXT), "LABEL_1", taps=[first.residual.tap])
     other = ats.attribute(classifier, TEXT, target="LABEL_1")
     np.testing.assert_allclose(one.contribution.numpy(), other["contribution"], rtol=1e-5)
 

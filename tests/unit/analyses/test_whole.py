@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import attnscope as ats
-from attnscope.analyses.whole import whole_model
 from attnscope.errors import InputError
 from tests import zoo
 from tests.conftest import zoo_model
@@ -27,7 +26,7 @@ def by_hand(model: ats.Model, measure: str, identity: bool) -> np.ndarray:
 @pytest.mark.parametrize("name", ["bert", "llama"])
 def test_rollout_of_a_model(name: str, measure: str, identity: bool) -> None:
     model = zoo_model(name)
-    found = whole_model(model, TEXT, measure=measure)
+    found = ats.rollout(model, TEXT, measure=measure)
     assert found["rollout"].dims == ("layer", "query", "source")
     np.testing.assert_allclose(found["rollout"][-1], by_hand(model, measure, identity), atol=1e-6)
     assert found["layer"].values.tolist() == [1, 2]
@@ -39,35 +38,32 @@ def test_rollout_of_a_model(name: str, measure: str, identity: bool) -> None:
 def test_flow_of_a_model() -> None:
     model = zoo_model("bert")
     steps: list[tuple[int, int]] = []
-    found = whole_model(
-        model, TEXT, method="max_flow", layers=[2], progress=lambda done, count: steps.append((done, count))
-    )
+    found = ats.max_flow(model, TEXT, layers=[2], progress=lambda done, count: steps.append((done, count)))
     assert found["max_flow"].sizes["layer"] == 1
-    rolled = whole_model(model, TEXT, layers=[2])["rollout"].to_numpy()
+    rolled = ats.rollout(model, TEXT, layers=[2])["rollout"].to_numpy()
     assert (found["max_flow"].to_numpy() >= rolled - 1e-6).all()
     assert found.attrs["capacity_resolution"] < 1e-8
     assert steps[-1] == (found.sizes["query"], found.sizes["query"])
 
 
 def test_results_go_to_a_file_and_back(tmp_path) -> None:
-    found = whole_model(zoo_model("bert"), TEXT)
+    found = ats.rollout(zoo_model("bert"), TEXT)
     ats.save(found, tmp_path / "whole.nc")
     assert ats.load(tmp_path / "whole.nc").identical(found)
 
 
 def test_stacks_of_an_encoder_decoder() -> None:
     model = ats.Model(zoo.build("bart"), zoo.tokenizer("roberta"))
-    assert whole_model(model, TEXT).attrs["stack"] == "encoder"
-    found = whole_model(model, TEXT, "a dog ran", stack="decoder")
+    assert ats.rollout(model, TEXT).attrs["stack"] == "encoder"
+    found = ats.rollout(model, TEXT, "a dog ran", stack="decoder")
     assert np.triu(found["rollout"].to_numpy()[-1], 1).max() < 1e-6
     with pytest.raises(InputError, match="cross-attention lead out"):
-        whole_model(model, TEXT, "a dog ran", stack="cross")
+        ats.rollout(model, TEXT, "a dog ran", stack="cross")
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"method": "rolout"}, "did you mean 'rollout'"),
         ({"measure": "value_norm"}, "unknown map 'value_norm'"),
         ({"measure": "blok_norm"}, "did you mean 'block_norm'"),
         ({"layers": [7]}, "no attention layer 7"),
@@ -76,4 +72,15 @@ def test_stacks_of_an_encoder_decoder() -> None:
 )
 def test_mistakes(options: dict[str, object], named: str) -> None:
     with pytest.raises(InputError, match=named):
-        whole_model(zoo_model("bert"), TEXT, **options)
+        ats.rollout(zoo_model("bert"), TEXT, **options)
+    with pytest.raises(InputError, match=named):
+        ats.max_flow(zoo_model("bert"), TEXT, **options)
+
+
+def test_words_in_place_of_tokens() -> None:
+    model, text = zoo_model("bert"), "the cats sat, singing"
+    found = ats.rollout(model, text, unit="word")
+    words = ats.analyze(model, text, measures="block_norm", unit="word")
+    assert found["source_token"].values.tolist() == words["key_token"].values.tolist()
+    assert found.sizes["source"] < ats.rollout(model, text).sizes["source"]
+    np.testing.assert_allclose(found["rollout"].sum("source"), 1, atol=1e-6)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnscope.analyses.attribution.registry import Answer, Question
+from attnscope.analyses.whole import rollout
 from attnscope.errors import UnsupportedModel
 from attnscope.models.attribution import Attribution
 from attnscope.models.gradients import sensitivity
@@ -27,6 +28,13 @@ def row_of(question: Question, values: NDArray[np.floating[Any]]) -> Answer:
         places.append(_named(rows, len(one.contribution)))
         found.append(Attribution(torch.from_numpy(values[rows.numpy()].mean(0)).float(), 0.0, one.value))
     return Answer(found, target, {"read_from": "; ".join(dict.fromkeys(places))})
+
+
+def rolled(question: Question, measure: str) -> Answer:
+    """The rollout of a measure to the last layer, from the tokens that the head reads."""
+    model = question.model
+    found = rollout(model, question.text, question.pair, measure=measure, layers=[model.sites()[-1].layer])
+    return row_of(question, found["rollout"].to_numpy()[0])
 
 
 def _read(question: Question) -> tuple[list[Attribution], Target]:

@@ -56,12 +56,12 @@ ATTRIBUTIONS: dict[str, Method] = {}
 
 
 def attribution(
-    *, paper: str, signed: bool, exact: bool = False, name: str | None = None
+    *, paper: str, signed: bool, exact: bool = False
 ) -> Callable[[Callable[[Question], Answer]], Callable[[Question], Answer]]:
-    """Register a function of a question under its own name, or another one."""
+    """Register a function of a question under its own name."""
 
     def register(compute: Callable[[Question], Answer]) -> Callable[[Question], Answer]:
-        called = name or compute.__name__
+        called = compute.__name__
         if called in ATTRIBUTIONS:
             raise ValueError(f"two attribution methods are called {called}")
         summary = (compute.__doc__ or "").strip().splitlines()[0]
