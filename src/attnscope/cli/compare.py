@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from attnscope.cli import options
-from attnscope.cli.analyze import measure_names
+from attnscope.cli import names, options
 from attnscope.errors import InputError, one_of
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def compare(
     ] = None,
     pair: options.Pair = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="NAME", help=f"One that is a map: {', '.join(measure_names())}.")
+        str, typer.Option("--measure", "-m", metavar="NAME", help=f"One that is a map: {', '.join(names.measures())}.")
     ] = "weight",
     threshold: Annotated[
         float, typer.Option(metavar="SHARE", help="From which share of a row on a key is joined to its query.")
