@@ -241,4 +241,4 @@ def _shape(reader: Reader) -> tuple[int, int]:
 
 def received(shares: Float[np.ndarray, "layer head token token"], pieces: Float[np.ndarray, "token"]) -> NDArray[Any]:
     """What each unit gets in each layer, in even shares: 1 is what a token would get if all got the same."""
-    return shares.mean((1, 2), dtype=np.float64) * pieces.sum() / pieces
+    return shares.mean(2).mean(1, dtype=np.float64) * pieces.sum() / pieces

@@ -44,14 +44,40 @@ def cosine(p: Maps, q: Maps) -> Float[np.ndarray, "*lead"]:
 def spearman(p: Maps, q: Maps) -> Float[np.ndarray, "*lead"]:
     """The rank correlation over the keys that either model takes something from: 1 for the same order."""
     seen = (p > 0) | (q > 0)
-    if seen.all():
-        one, other = (mid_ranks(values) - (values.shape[-1] + 1) / 2 for values in (p, q))
-    else:
+    if not seen.all():
         # What neither takes anything from is put below all else, each on a place of its own, and then left out.
         below = -1 - np.arange(p.shape[-1], dtype=p.dtype)
         one, other = (_centred(mid_ranks(np.where(seen, values, below)), seen) for values in (p, q))
-    scale = np.sqrt(np.vecdot(one, one) * np.vecdot(other, other))
-    return _mean(_ratio(np.vecdot(one, other), scale))
+        return _mean(_correlation(one, other))
+    count = p.shape[-1]
+    rows = p.reshape(-1, count), q.reshape(-1, count)
+    found, tied = _untied_spearman(*rows)
+    if tied.any():
+        one, other = (mid_ranks(values[tied]) - (count + 1) / 2 for values in rows)
+        found[tied] = _correlation(one, other)
+    return _mean(found.reshape(p.shape[:-1]))
+
+
+def _untied_spearman(p: Maps, q: Maps) -> tuple[Maps, NDArray[np.bool_]]:
+    """The rank correlation of each row, and which rows have ties, for which it does not hold.
+
+    With the keys of q in the order of p, sorting them leaves at place r the rank in p of what has the rank r in q.
+    """
+    rows, count = len(p), int(p.shape[-1])
+    ordered, order = _sorted(p)
+    begins: NDArray[np.int64] = np.arange(0, rows * count, count, dtype=np.int64)
+    turned, ranks = _sorted(q.reshape(-1)[order + begins[:, None]])
+    tied = (ordered[:, 1:] == ordered[:, :-1]).any(-1) | (turned[:, 1:] == turned[:, :-1]).any(-1)
+    middle = (count - 1) / 2
+    centred = ranks.astype(np.float64) - middle
+    products: NDArray[np.float64] = centred @ (np.arange(count, dtype=np.float64) - middle)
+    scale: NDArray[np.float64] = np.full(rows, count * (count**2 - 1) / 12)
+    return _ratio(products, scale), tied
+
+
+def _correlation(one: Maps, other: Maps) -> Maps:
+    """Of rows that are centred."""
+    return _ratio(np.vecdot(one, other), np.sqrt(np.vecdot(one, one) * np.vecdot(other, other)))
 
 
 def kernel_alignment(p: Maps, q: Maps) -> Float[np.ndarray, "*lead"]:
@@ -93,8 +119,11 @@ def entropy(p: Maps) -> Float[np.ndarray, "*lead"]:
 def edges(p: Maps, q: Maps, threshold: float | int) -> Float[np.ndarray, "*lead where"]:
     """How many keys of a query reach the threshold in the first map only, in the second only, and in both."""
     one, other = p >= threshold, q >= threshold
-    in_one, in_other, both = (np.count_nonzero(found, (-2, -1)) for found in (one, other, one & other))
-    return np.stack([in_one - both, in_other - both, both], -1) / p.shape[-2]
+    queries, keys = p.shape[-2:]
+    maps = (found.reshape(-1, queries * keys) for found in (one, other, one & other))
+    # One map at a time, because numpy counts along axes by adding up.
+    in_one, in_other, both = (np.array([np.count_nonzero(row) for row in found]) for found in maps)
+    return np.stack([in_one - both, in_other - both, both], -1).reshape(*p.shape[:-2], 3) / queries
 
 
 def offset_mass(p: Maps, lag: int) -> Float[np.ndarray, "*lead"]:

@@ -27,12 +27,6 @@ class Occurrences:
     squares: Values
     products: Values
 
-    @classmethod
-    def in_text(cls, values: Float[np.ndarray, "occurrence *rest"]) -> "Occurrences":
-        """All occurrences in one text."""
-        count, total = len(values), values.sum(0, dtype=np.float64)
-        return cls(1, count, count**2, total, np.square(total), count * total)
-
     def __add__(self, other: "Occurrences") -> "Occurrences":
         return Occurrences(
             self.texts + other.texts,
@@ -86,7 +80,13 @@ def added(tallies: dict[str, Occurrences], more: dict[str, Occurrences]) -> None
 
 def by_name(names: Sequence[str], values: Float[np.ndarray, "occurrence *rest"]) -> dict[str, Occurrences]:
     """The occurrences in one text, by name."""
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        places.setdefault(name, []).append(place)
-    return {name: Occurrences.in_text(values[found]) for name, found in places.items()}
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    which = np.array([numbers[name] for name in names], dtype=np.int64)
+    totals: Values = np.zeros((len(numbers), *values.shape[1:]))
+    np.add.at(totals, which, values)
+    counts = np.bincount(which, minlength=len(numbers)).tolist()
+    squares = np.square(totals)
+    return {
+        name: Occurrences(1, count, count**2, total, square, count * total)
+        for name, count, total, square in zip(numbers, counts, totals, squares, strict=True)
+    }
