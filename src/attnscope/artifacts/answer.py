@@ -12,7 +12,11 @@ class Choice(Value):
     """One of the things a model could have answered."""
 
     name: str
-    probability: float
+    """As the model has it, and as a target is named."""
+    label: str
+    """As people read it."""
+    probability: float | None
+    """None where the model puts out one number and no alternatives."""
     logit: float
 
 
@@ -25,4 +29,6 @@ class Answer(Value):
     task: Task
     position: int | None
     """The token whose logits these are, where each has some."""
+    reason: str | None
+    """Why there are no answers; None where there are."""
     choices: tuple[Choice, ...]
