@@ -187,12 +187,17 @@ def demo_models() -> "tuple[Model, Model]":
 
     The second needs the package peft, because it is kept as a LoRA adapter; the classes are negative and positive.
     """
-    base = demo_model()
+    return demo_model(), tuned_demo_model()
+
+
+def tuned_demo_model() -> "Model":
+    """The demo's second model alone."""
+    folder = demo_path()
     from attnscope.models.model import Model
 
-    tuned = Model.from_pretrained(demo_path(), adapter=ADAPTER)
+    tuned = Model.from_pretrained(folder, adapter=ADAPTER)
     tuned.name = f"{NAME} + {ADAPTER.name}"
-    return base, tuned
+    return tuned
 
 
 def category_shares(

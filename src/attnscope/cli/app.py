@@ -8,6 +8,7 @@ from attnscope.cli.analyze import analyze
 from attnscope.cli.attribute import attribute
 from attnscope.cli.demo import demo
 from attnscope.cli.guard import guarded
+from attnscope.cli.serve import serve
 from attnscope.cli.verify import verify
 
 app = typer.Typer(
@@ -41,3 +42,4 @@ app.command()(guarded(demo))
 app.command()(guarded(verify))
 app.command()(guarded(analyze))
 app.command()(guarded(attribute))
+app.command()(guarded(serve))
