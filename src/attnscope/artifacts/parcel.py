@@ -5,12 +5,11 @@ browser reads them without a copy, and numbers are never written out as text.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 from safetensors.numpy import load, save
 
 from attnscope.artifacts.value import Value
@@ -34,9 +33,8 @@ class Parcel:
         return save(contiguous, metadata={_KEY: self.artifact.model_dump_json()})
 
     @classmethod
-    def from_bytes(cls, data: bytes, kind: type[Value] | TypeAdapter[Value]) -> "Parcel":
-        """What `to_bytes` made, back as a value of this kind."""
+    def from_bytes(cls, data: bytes, read: Callable[[str], Value]) -> "Parcel":
+        """What `to_bytes` made; `read` makes the artifact of JSON, such as `Maps.model_validate_json`."""
         size = int.from_bytes(data[:_LENGTH], "little")
         text = json.loads(data[_LENGTH : _LENGTH + size])["__metadata__"][_KEY]
-        read = kind.validate_json if isinstance(kind, TypeAdapter) else kind.model_validate_json
         return cls(read(text), load(data))
