@@ -106,6 +106,7 @@ def serve(
 
             loads = _loads(base, tuned, adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
             settings = _settings(host, name or [], secret, corpus, cache, keep=not no_cache, demo=base is None)
+            listen.share_cores(settings.workers)
             desk = Desk(Models(loads, most_bytes=room() if memory is None else int(memory * 2**30)), settings)
             desk.session  # noqa: B018 - a model that can't be used is refused before anything is served
             app = create_app(desk)

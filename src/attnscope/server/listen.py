@@ -2,10 +2,13 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlencode
 
+import torch
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -15,18 +18,33 @@ from attnscope.server.settings import Settings
 
 _LONGEST_HEAD = 1 << 19
 """Bytes of an address with its headers: a page's address holds its text."""
+_BACKLOG = 256
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens, or why there can be none."""
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=256)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)[0]
+        return _listening(*found[:3], found[4])
     except (socket.gaierror, UnicodeError) as error:
         raise InputError(f"there is no address {host!r} to listen at; say 127.0.0.1 for this machine alone") from error
     except OSError as error:
         raise InputError(_why_not(host, port, error)) from error
+
+
+def _listening(family: int, kind: int, protocol: int, where: Any) -> socket.socket:
+    """The protocol is named because asyncio sends small answers at once (TCP_NODELAY) only where it is."""
+    listening = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two programs share a port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(where)
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
 
 def _why_not(host: str, port: int, error: OSError) -> str:
@@ -47,6 +65,13 @@ def address(listening: socket.socket, settings: Settings) -> str:
     port = listening.getsockname()[1]
     query = "" if settings.token is None else "?" + urlencode({"token": settings.token})
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
+
+
+def share_cores(workers: int) -> None:
+    """Divide the cores among the workers: where passes get in each other's way, each takes many times as long."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        torch.set_num_threads(max(1, cores // workers))
 
 
 def run(app: ASGIApp, desk: Desk, listening: socket.socket, ready: Callable[[], None]) -> bool:
