@@ -144,14 +144,14 @@ export interface Paths {
   edges: Uint8Array[];
 }
 
-/** Everything that a token's content passes through on its way to the target, from each level where it is reached. */
-export function pathsOf(found: Trace, token: number): Paths {
+/** Everything that the content of some tokens passes through on its way up, from each level where they are reached. */
+export function pathsOf(found: Trace, from: readonly number[]): Paths {
   const tokens = found.reached[0]?.length ?? 0;
   const nodes = found.reached.map(() => new Uint8Array(tokens));
   const edges = found.edges.map((layer) => new Uint8Array(layer.query.length));
   for (const [level, reached] of found.reached.entries()) {
     const here = nodes[level]!;
-    if (reached[token]) here[token] = 1;
+    for (const token of from) if (reached[token]) here[token] = 1;
     const layer = found.edges[level];
     if (!layer) continue;
     for (let edge = 0; edge < layer.query.length; edge++) {

@@ -1,0 +1,217 @@
+import { memo, type Ref, useMemo } from "react";
+import type { Palette } from "../../design/colour";
+import { measured } from "./lettering";
+import { type Link, at as linksAt, linksOf, onPaths } from "./links";
+import { n, sector } from "./polar";
+import { type Frame, linkPath, type Marks, marks } from "./rings";
+import { linkColour } from "./sankey";
+import type { Flow } from "./useFlow";
+
+export interface Pointed {
+  level: number;
+  group: number;
+}
+
+interface Props {
+  ref: Ref<SVGSVGElement>;
+  flow: Flow;
+  frame: Frame;
+  palette: Palette;
+  pointed: Pointed | null;
+}
+
+export function Rings({ ref, flow, frame, palette, pointed }: Props) {
+  const { picture, show, selected, paths, a, b } = flow;
+  const group = selected === null ? null : picture.of[selected]!;
+  const lit = useMemo(() => litGroups(flow), [flow]);
+  const drawn = useMemo(
+    () => marks(frame, picture, { difference: show === "diff", palette, measure: measured, lit, selected: group }),
+    [frame, picture, show, palette, lit, group],
+  );
+  const links = useMemo(() => {
+    if (pointed) return linksOf(a, b, picture.of, linksAt(pointed.level, pointed.group, picture.of));
+    return paths ? linksOf(a, b, picture.of, onPaths(paths)) : [];
+  }, [a, b, picture, paths, pointed]);
+  return (
+    <svg
+      ref={ref}
+      className="drawing"
+      viewBox={`0 0 ${frame.width} ${frame.height}`}
+      width={frame.width}
+      height={frame.height}
+      role="img"
+      aria-label={spoken(flow)}
+      fontFamily="Inter, sans-serif"
+    >
+      <g transform={`translate(${n(frame.cx)} ${n(frame.cy)})`}>
+        <Quiet drawn={drawn} frame={frame} palette={palette} isSelected={selected !== null} />
+        <Links links={links} frame={frame} palette={palette} />
+        {pointed && frame.rings[pointed.level] && (
+          <path
+            data-screen-only=""
+            d={sector(
+              frame.from[pointed.group] ?? 0,
+              frame.to[pointed.group] ?? 0,
+              frame.rings[pointed.level]!.inner,
+              frame.rings[pointed.level]!.outer,
+            )}
+            fill="none"
+            stroke={palette.ink}
+            strokeWidth={1.2}
+          />
+        )}
+        <Centre flow={flow} frame={frame} palette={palette} />
+      </g>
+    </svg>
+  );
+}
+
+/** What changes with the threshold and not with the pointer. */
+const Quiet = memo(function Quiet({
+  drawn,
+  frame,
+  palette,
+  isSelected,
+}: {
+  drawn: Marks;
+  frame: Frame;
+  palette: Palette;
+  isSelected: boolean;
+}) {
+  const line = frame.rings.length > 8 ? 0.9 : 1.2;
+  return (
+    <>
+      {drawn.sectors.map(({ fill, dim, path }) => (
+        <path key={`${fill}${dim}`} d={path} fill={fill} opacity={dim ? 0.35 : undefined} />
+      ))}
+      {!isSelected && <path d={drawn.empty} fill={palette.soft} opacity={0.35} />}
+      {drawn.cells.map(({ fill, dim, path }) => (
+        <path key={`${fill}${dim}`} d={path} fill={fill} opacity={dim ? 0.18 : undefined} />
+      ))}
+      <path
+        d={drawn.strongest}
+        fill="none"
+        stroke={palette.ink}
+        strokeWidth={1.4}
+        strokeLinejoin="round"
+        opacity={isSelected ? 0.35 : undefined}
+      />
+      {drawn.profiles.map(({ slot, path }) => (
+        <path
+          key={slot}
+          d={path}
+          fill="none"
+          stroke={palette[slot]}
+          strokeWidth={line}
+          strokeLinejoin="round"
+          opacity={isSelected ? 0.4 : undefined}
+        />
+      ))}
+      {drawn.labels.map(({ key, text, size, dim, strong, along, spoke }) =>
+        along ? (
+          <g key={key} opacity={dim ? 0.35 : undefined}>
+            <path id={`along-${key}`} d={along} fill="none" />
+            <text
+              fontSize={size}
+              fontWeight={strong ? 680 : 500}
+              fill={size > 10 ? palette.ink : palette.soft}
+              textAnchor="middle"
+            >
+              <textPath href={`#along-${key}`} startOffset="50%">
+                {text}
+              </textPath>
+            </text>
+          </g>
+        ) : (
+          spoke && (
+            <text
+              key={key}
+              transform={`translate(${n(spoke.x)} ${n(spoke.y)}) rotate(${n(spoke.turn)})`}
+              dy="0.35em"
+              fontSize={n(size)}
+              fontWeight={strong ? 680 : 450}
+              fill={palette.ink}
+              textAnchor={spoke.anchor}
+              opacity={dim ? 0.35 : undefined}
+            >
+              {text}
+            </text>
+          )
+        ),
+      )}
+      {drawn.layers.map(({ text, x, y }, place) => (
+        <text
+          key={text}
+          x={x}
+          y={n(y)}
+          dy="0.35em"
+          fontSize={frame.rings.length > 8 ? 8.5 : 10}
+          fill={palette.soft}
+          textAnchor="middle"
+        >
+          {place === 0 ? `layer ${text}` : text}
+        </text>
+      ))}
+    </>
+  );
+});
+
+function Links({ links, frame, palette }: { links: readonly Link[]; frame: Frame; palette: Palette }) {
+  const drawn = useMemo(() => {
+    const found = new Map<string, { colour: string; width: number; path: string }>();
+    for (const link of links) {
+      const colour = linkColour(link, palette);
+      const width = 0.5 + Math.round(Math.max(link.a, link.b) * 6) * 0.5;
+      const key = `${colour}${width}`;
+      const one = found.get(key) ?? { colour, width, path: "" };
+      one.path += linkPath(frame, link.layer, link.key, link.query);
+      found.set(key, one);
+    }
+    return [...found.values()].sort((one, other) => one.width - other.width);
+  }, [links, frame, palette]);
+  return (
+    <g fill="none" strokeLinecap="round" className="links">
+      {drawn.map(({ colour, width, path }) => (
+        <path key={`${colour}${width}`} d={path} stroke={colour} strokeWidth={width} opacity={0.8} />
+      ))}
+    </g>
+  );
+}
+
+function Centre({ flow, frame, palette }: { flow: Flow; frame: Frame; palette: Palette }) {
+  const { target } = flow;
+  const room = frame.hole * 1.7;
+  const size = Math.min(13, room / Math.max(1, measured(target, 1)));
+  return (
+    <>
+      <circle r={n(frame.hole - 5)} fill={palette.field} />
+      <text fontSize={n(size)} fontWeight={620} fill={palette.ink} textAnchor="middle" dy="0.35em">
+        {target}
+      </text>
+    </>
+  );
+}
+
+/** By level and group: what is on the selected word's paths. */
+export function litGroups({ paths, picture }: Flow): Uint8Array[] | null {
+  if (!paths) return null;
+  return picture.layers.map((_, level) => {
+    const found = new Uint8Array(picture.groups.length);
+    for (const { nodes } of paths.values()) {
+      nodes[level]?.forEach((on, token) => {
+        if (on) found[picture.of[token]!] = 1;
+      });
+    }
+    return found;
+  });
+}
+
+function spoken({ target, picture, groups }: Flow): string {
+  const level = (picture.a ?? picture.b)?.share[0];
+  const leading = groups
+    .map(({ label }, place) => ({ label, share: level?.[place] ?? 0 }))
+    .sort((one, other) => other.share - one.share)
+    .slice(0, 3)
+    .map(({ label }) => label);
+  return `Token rings of ${picture.layers.length} layers around ${target}. Most reached: ${leading.join(", ")}.`;
+}

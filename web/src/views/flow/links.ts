@@ -1,0 +1,56 @@
+/** Who draws on whom, by groups: the links of what is selected or pointed at, and the ribbons of the Sankey drawing. */
+
+import type { Paths } from "../../methods/tracing";
+import type { Side } from "./graph";
+
+export interface Link {
+  /** Place of the layer among those drawn. */
+  layer: number;
+  /** null: the logit. */
+  query: number | null;
+  key: number;
+  /** The strongest passing share in each model; 0 where it has no such edge. */
+  a: number;
+  b: number;
+}
+
+/** Is an edge of a layer wanted? By its place among the layer's edges. */
+export type Wanted = (side: Side, layer: number, edge: number) => boolean;
+
+export function linksOf(a: Side | null, b: Side | null, of: Uint16Array, wanted: Wanted): Link[] {
+  const found = new Map<string, Link>();
+  for (const [slot, one] of [
+    ["a", a],
+    ["b", b],
+  ] as const) {
+    if (!one) continue;
+    for (const [layer, edges] of one.found.edges.entries()) {
+      const isLogit = one.start === null && layer === one.found.edges.length - 1;
+      for (let edge = 0; edge < edges.query.length; edge++) {
+        if (!wanted(one, layer, edge)) continue;
+        const query = isLogit ? null : of[edges.query[edge]!]!;
+        const key = of[edges.key[edge]!]!;
+        const name = `${layer} ${query} ${key}`;
+        const link = found.get(name) ?? { layer, query, key, a: 0, b: 0 };
+        link[slot] = Math.max(link[slot], edges.strength[edge]!);
+        found.set(name, link);
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** The links on the paths of some tokens, given those paths in each model. */
+export function onPaths(paths: ReadonlyMap<Side, Paths>): Wanted {
+  return (one, layer, edge) => paths.get(one)?.edges[layer]?.[edge] === 1;
+}
+
+/** The links at one token of one level: to what draws on it, and from what it draws on. */
+export function at(level: number, group: number, of: Uint16Array): Wanted {
+  return ({ found }, layer, edge) => {
+    const edges = found.edges[layer]!;
+    return (
+      (layer === level && of[edges.key[edge]!] === group) || (layer === level - 1 && of[edges.query[edge]!] === group)
+    );
+  };
+}
