@@ -119,7 +119,7 @@ def serve(
             if open_page:
                 threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
 
-        if not listen.run(app, desk, listening, ready):
+        if not listen.run(listen.server(app, desk, ready), listening):
             _leave()
 
 

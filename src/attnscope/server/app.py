@@ -18,7 +18,7 @@ from attnscope.artifacts import Artifact
 from attnscope.errors import AttnscopeError
 from attnscope.server import static
 from attnscope.server.desk import Desk
-from attnscope.server.jobs import QueueFull
+from attnscope.server.jobs import DEFECT, QueueFull
 from attnscope.server.routes import TOO_MANY, api
 from attnscope.server.security import Guard
 
@@ -76,6 +76,7 @@ def _application(desk: Desk, folder: Path) -> FastAPI:
     app.add_exception_handler(AttnscopeError, _refused)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _failed)
+    app.add_exception_handler(Exception, _broken)
     return app
 
 
@@ -94,6 +95,11 @@ def _misread(_: Request, error: Exception) -> JSONResponse:
 def _failed(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return _said(error.status_code, str(error.detail), error.headers)
+
+
+def _broken(_request: Request, _error: Exception) -> JSONResponse:
+    """What went wrong inside is for the log, which the guard writes."""
+    return _said(500, DEFECT)
 
 
 def _said(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

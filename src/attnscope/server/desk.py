@@ -39,7 +39,7 @@ class Desk:
 
     def ask(self, view: View, request: TextRequest) -> Job:
         """Hand in a question."""
-        request = self._with_corpus(request)
+        request = self._completed(request)
         self._check(request)
         slots = self._slots(request)
         key = self._key(view, request, slots)
@@ -47,18 +47,21 @@ class Desk:
         return self.jobs.submit(task) if self.cache.get(key) is None else self.jobs.answered(task)
 
     def _answer(self, key: str, view: View, request: TextRequest, progress: Progress) -> None:
+        progress(0, 1)
         with self.models.lease() as models:
             for slot in self._slots(request):
                 self._check_length(models[slot], request)
             parcel = view.compute(models, request, progress)
         self.cache.put(key, parcel.to_bytes())
 
-    def _with_corpus(self, request: TextRequest) -> TextRequest:
-        """Where texts are searched, they are the server's own, whatever was sent."""
-        if CORPUS not in type(request).model_fields:
-            return request
-        corpus = self.settings.corpus
-        return request.model_copy(update={CORPUS: () if corpus is None else corpus.texts})
+    def _completed(self, request: TextRequest) -> TextRequest:
+        """A pair of nothing is none; and texts that are searched are the server's own, whatever was sent."""
+        changes: dict[str, Any] = {}
+        if request.pair is not None and not request.pair.strip():
+            changes["pair"] = None
+        if CORPUS in type(request).model_fields:
+            changes[CORPUS] = () if self.settings.corpus is None else self.settings.corpus.texts
+        return request.model_copy(update=changes)
 
     def _slots(self, request: TextRequest) -> tuple[str, ...]:
         return (request.slot,) if isinstance(request, SlotRequest) else self.models.slots
@@ -73,6 +76,8 @@ class Desk:
         for name, value in request:
             if isinstance(value, str) and len(value) > most:
                 raise InputError(f"the {name} has {len(value):,} characters, {most:,} are the most; shorten it")
+            if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+                raise InputError(f"the {name} has lone surrogates, which are no characters; type it again")
 
     def _check_length(self, model: Model, request: TextRequest) -> None:
         most = self.settings.limits.tokens

@@ -74,8 +74,8 @@ def share_cores(workers: int) -> None:
         torch.set_num_threads(max(1, cores // workers))
 
 
-def run(app: ASGIApp, desk: Desk, listening: socket.socket, ready: Callable[[], None]) -> bool:
-    """Answer until a signal comes, which is then passed on; whether all work came to an end."""
+def server(app: ASGIApp, desk: Desk, ready: Callable[[], None]) -> "Server":
+    """What answers; `ready` is called once it does."""
     config = uvicorn.Config(
         app,
         http="h11",
@@ -88,25 +88,29 @@ def run(app: ASGIApp, desk: Desk, listening: socket.socket, ready: Callable[[], 
         h11_max_incomplete_event_size=_LONGEST_HEAD,
         timeout_graceful_shutdown=3,
     )
-    server = _Server(config, desk, ready)
+    return Server(config, desk, ready)
+
+
+def run(server: "Server", listening: socket.socket) -> bool:
+    """Answer until a signal comes, which is then passed on; whether all work came to an end."""
     try:
         server.run(sockets=[listening])
     finally:
-        ended = desk.jobs.join()
+        ended = server.desk.jobs.join()
     return ended
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Says when it answers, and lets go of the work before it waits for those who wait for it."""
 
     def __init__(self, config: uvicorn.Config, desk: Desk, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._desk, self._ready = desk, ready
+        self.desk, self._ready = desk, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         await asyncio.to_thread(self._ready)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._desk.jobs.stop()
+        self.desk.jobs.stop()
         await super().shutdown(sockets)

@@ -1,13 +1,15 @@
 """The addresses: one for each view's question, and what belongs to it."""
 
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Response
 from fastapi.responses import StreamingResponse
 
 from attnscope.analyses.views import VIEWS, View
+from attnscope.analyses.views.registry import TextRequest
 from attnscope.artifacts.job import Job, Problem
 from attnscope.artifacts.session import Session
 from attnscope.errors import unknown
@@ -57,17 +59,9 @@ def _opening(desk: Desk) -> APIRouter:
 
 def _add(router: APIRouter, desk: Desk, view: View) -> None:
     """A view's question, under its own name and with its own request."""
-
-    def ask(request: Any, response: Response) -> Job:
-        job = desk.ask(view, request)
-        response.status_code = 200 if job.is_final else ACCEPTED
-        return job
-
-    # FastAPI reads from the signature what the body is.
-    _annotate(ask, request=view.request)
     router.add_api_route(
         f"/views/{view.name}",
-        ask,
+        _Ask(desk, view),
         methods=["POST"],
         response_model=Job,
         operation_id=view.name,
@@ -77,8 +71,25 @@ def _add(router: APIRouter, desk: Desk, view: View) -> None:
     )
 
 
-def _annotate(function: Callable[..., Any], **kinds: type[Any]) -> None:
-    function.__annotations__ = function.__annotations__ | kinds
+@dataclass(frozen=True)
+class _Ask:
+    """Hands in a question."""
+
+    desk: Desk
+    view: View
+
+    def __call__(self, request: TextRequest, response: Response) -> Job:
+        job = self.desk.ask(self.view, request)
+        response.status_code = 200 if job.is_final else ACCEPTED
+        return job
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What FastAPI reads: the body is the view's own request."""
+        kinds = {"request": self.view.request, "response": Response}
+        return inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in kinds.items()]
+        )
 
 
 def _jobs(desk: Desk) -> APIRouter:

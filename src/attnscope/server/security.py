@@ -81,9 +81,8 @@ class Guard:
             await JSONResponse({"message": refused.message}, refused.status)(scope, receive, answer)
         except Exception:
             _log.exception("%s %s failed", scope["method"], scope["path"])
-            if answer.begun:
-                raise
-            await JSONResponse({"message": DEFECT}, 500)(scope, receive, answer)
+            if not answer.begun:
+                await JSONResponse({"message": DEFECT}, 500)(scope, receive, answer)
 
     def _check(self, scope: Scope) -> Response | None:
         """Refuse what must not be answered; the answer itself for who brings the token for the first time."""

@@ -24,6 +24,9 @@ class Files(StaticFiles):
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, check_dir=False)
 
+    async def check_config(self) -> None:
+        """A folder that is not there yet has no files; it may come."""
+
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
         forever = path.startswith(_HASHED) and response.status_code < 400

@@ -1,10 +1,12 @@
 """What is worked out before anyone asks: the questions with which the page opens."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 from attnscope.analyses.views import VIEWS
 from attnscope.artifacts.session import Example
+from attnscope.errors import AttnscopeError
 from attnscope.server.desk import Desk
 
 _FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -23,8 +25,9 @@ def warm(desk: Desk) -> None:
     example = desk.settings.example
     if example is None:
         return
-    for view, request in _questions(desk, example):
-        desk.ask(VIEWS[view], VIEWS[view].request.model_validate(request))
+    with contextlib.suppress(AttnscopeError):  # then it is worked out when somebody asks
+        for view, request in _questions(desk, example):
+            desk.ask(VIEWS[view], VIEWS[view].request.model_validate(request))
 
 
 def _questions(desk: Desk, example: Example) -> Iterator[tuple[str, dict[str, Any]]]:

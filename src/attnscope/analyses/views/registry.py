@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
+from pydantic import ConfigDict
+
 from attnscope.artifacts.parcel import Parcel
 from attnscope.artifacts.value import Value
 from attnscope.models.model import Model
@@ -20,6 +22,8 @@ Progress = Callable[[int, int], None]
 
 class TextRequest(Value):
     """What every question has: a text, or a pair of texts."""
+
+    model_config = ConfigDict(allow_inf_nan=False)  # JSON as Python reads it has them
 
     text: str
     pair: str | None = None
