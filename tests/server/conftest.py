@@ -70,7 +70,7 @@ class Held:
                 self.now -= 1
 
 
-def both(models: Any, request: TextRequest, progress: Any) -> Parcel:
+def both(models: Any, _request: TextRequest, progress: Any) -> Parcel:
     """Ask both models."""
     progress(1, 1)
     return answer([models["a"].name, models["b"].name])
@@ -122,12 +122,12 @@ def start(tmp_path: Path) -> Generator[Start]:
 
 
 @pytest.fixture
-def client(held: Held, start: Start) -> TestClient:
+def client(held: Held, start: Start) -> TestClient:  # noqa: ARG001 - it registers its question
     return start()
 
 
 @pytest.fixture
-def served(held: Held) -> Generator[Callable[..., str]]:
+def served(held: Held) -> Generator[Callable[..., str]]:  # noqa: ARG001 - it registers its question
     """Start a real server in a thread of its own, on a real socket; returns its address."""
     with contextlib.ExitStack() as stack:
 

@@ -200,10 +200,10 @@ def test_what_still_runs_is_never_forgotten(make):
 def test_a_mistake_is_a_sentence_and_a_defect_is_in_the_log_alone(make, caplog):
     jobs = make(workers=1)
 
-    def mistaken(progress: Progress) -> None:
+    def mistaken(_: Progress) -> None:
         raise InputError("this\n  won't do")
 
-    def broken(progress: Progress) -> None:
+    def broken(_: Progress) -> None:
         raise SystemExit("a secret of the inside")
 
     job = ended(jobs, jobs.submit(task("one", mistaken)))
@@ -230,7 +230,7 @@ def test_work_that_can_not_be_stopped_is_told(make, monkeypatch):
     monkeypatch.setattr(jobs_module, "_PATIENCE", 0.05)
     jobs, go, begun = make(workers=1), threading.Event(), threading.Event()
 
-    def deaf(progress: Progress) -> None:
+    def deaf(_: Progress) -> None:
         begun.set()
         go.wait(30)
 
@@ -267,7 +267,7 @@ def test_events_of_what_waits_for_long_say_that_they_are_alive(make, monkeypatch
     jobs, work = make(), Work()
     work.go.clear()
 
-    def quiet(progress: Progress) -> None:
+    def quiet(_: Progress) -> None:
         work.go.wait(30)
 
     job = jobs.submit(task("one", quiet))

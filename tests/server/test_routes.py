@@ -76,7 +76,7 @@ def test_the_session_says_why_a_measure_can_not_be_had(start, monkeypatch):
 
 
 def test_models_that_cut_texts_differently_say_so(start):
-    found = start({"a": lambda: tiny(), "b": lambda: zoo_model("roberta")}).get("/api/session").json()
+    found = start({"a": tiny, "b": lambda: zoo_model("roberta")}).get("/api/session").json()
     assert [found["models"][slot]["words_shared"] for slot in "ab"] == [False, False]
 
 
@@ -126,7 +126,8 @@ def test_results_outlive_the_server(held, start, tmp_path):
     assert held.count == 1
 
 
-def test_results_of_another_model_or_other_code_are_others(held, start, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("held")
+def test_results_of_another_model_or_other_code_are_others(start, tmp_path, monkeypatch):
     first = start(cache=tmp_path / "kept")
     one = finish(first, ask(first))["result"]
     for name, seed in (("base", 7), ("renamed", 0)):
@@ -208,7 +209,7 @@ def test_a_full_queue_says_so(held, start):
     held.open.set()
 
 
-def test_mistakes_and_defects_end_as_failed_jobs(client, held, caplog):
+def test_mistakes_and_defects_end_as_failed_jobs(client, caplog):
     job = finish(client, ask(client, say="mistake"))
     assert (job["state"], job["result"]) == ("failed", None)
     assert job["message"] == "this can't be asked; ask something else"
@@ -354,8 +355,9 @@ def test_texts_longer_than_the_model_can_read(client):
     assert job["message"] == "the text has 102 tokens for base, 64 are the most; shorten it"
 
 
-def test_a_second_model_that_is_not_there(held, start):
-    client = start({"a": lambda: tiny()})
+@pytest.mark.usefixtures("held")
+def test_a_second_model_that_is_not_there(start):
+    client = start({"a": tiny})
     assert "no second model" in sentence(ask(client, slot="b"), 422)
     job = finish(client, ask(client, "change"))
     assert job["state"] == "failed"

@@ -77,6 +77,7 @@ class Models:
         finally:
             with self._turn:
                 place.users -= 1
+                self._make_room(0)
 
     @contextlib.contextmanager
     def lease(self) -> Generator[Mapping[str, Model]]:
