@@ -23,4 +23,10 @@ export const VIEWS: readonly ViewEntry[] = [
     question: "Which words reach the decision, and through which heads?",
     View: lazy(() => import("./flow/View")),
   },
+  {
+    name: "heads",
+    title: "Heads",
+    question: "What does each head look at, and what does it take in?",
+    View: lazy(() => import("./heads/View")),
+  },
 ];

@@ -44,7 +44,7 @@ interface PanelProps extends DrawingProps {
 }
 
 function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palette, active }: PanelProps) {
-  const { cell } = layout;
+  const { cell, tall } = layout;
   const own = panel.values.length / panel.means.length;
   const gap = cell > 12 ? 1 : 0.5;
   return (
@@ -72,26 +72,26 @@ function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palet
           <text
             key={layer}
             x={-6}
-            y={(place + 0.5) * cell + 3.5}
+            y={(place + 0.5) * tall + 3.5}
             textAnchor="end"
             fontWeight={active?.[0] === place ? 640 : 400}
             fill={active?.[0] === place ? palette.ink : palette.soft}
           >
-            {cell >= 12 || place === 0 || (place + 1) % 4 === 0 ? layer : ""}
+            {tall >= 12 || place === 0 || (place + 1) % 4 === 0 ? layer : ""}
           </text>
         ))}
         <text x={layout.meanFrom} y={-6}>
           layer mean
         </text>
       </g>
-      <rect width={cell * own} height={cell * panel.means.length} fill={palette.field} />
+      <rect width={cell * own} height={tall * panel.means.length} fill={palette.field} />
       {Array.from(panel.values, (value, place) => (
         <rect
           key={place}
           x={(place % own) * cell + gap / 2}
-          y={Math.floor(place / own) * cell + gap / 2}
+          y={Math.floor(place / own) * tall + gap / 2}
           width={cell - gap}
-          height={cell - gap}
+          height={tall - gap}
           fill={fill(panel, value, panels, palette)}
         />
       ))}
@@ -102,9 +102,9 @@ function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palet
         <rect
           data-screen-only=""
           x={active[1] * cell - 0.5}
-          y={active[0] * cell - 0.5}
+          y={active[0] * tall - 0.5}
           width={cell + 1}
-          height={cell + 1}
+          height={tall + 1}
           fill="none"
           stroke={palette.ink}
           strokeWidth={2}
@@ -121,23 +121,23 @@ interface MeanProps extends Omit<PanelProps, "active" | "corner"> {
 
 /** The mean over a layer's heads, as a bar with its number. */
 function Mean({ mean, layer, panel, panels, statistic, layout, palette }: MeanProps) {
-  const { cell, meanFrom, meanLength } = layout;
+  const { tall, meanFrom, meanLength } = layout;
   const signed = panel.scale === "difference";
   const full = signed ? panels.furthest : panels.most;
   const length = (Math.abs(mean) / full) * meanLength;
-  const thick = Math.min(6, cell - 4);
+  const thick = Math.min(6, tall - 4);
   return (
     <>
       <rect
         x={meanFrom}
-        y={(layer + 0.5) * cell - thick / 2}
+        y={(layer + 0.5) * tall - thick / 2}
         width={Math.max(length, 0.5)}
         height={thick}
         fill={signed ? (mean < 0 ? palette.a : palette.b) : colourOf(panel.scale, palette)}
       />
       <text
         x={meanFrom + length + 4}
-        y={(layer + 0.5) * cell + 3.5}
+        y={(layer + 0.5) * tall + 3.5}
         fontSize={10}
         fill={palette.soft}
         style={{ fontVariantNumeric: "tabular-nums" }}
@@ -162,9 +162,15 @@ function Legends({ panels, statistic, layout, palette }: Omit<DrawingProps, "act
             <text y={7} x={26} textAnchor="end">
               {scale === "difference" ? written(-panels.furthest, statistic.unit, true) : "0"}
             </text>
+            <rect x={31.5} y={-0.5} width={82} height={9} fill="none" stroke={palette.rule} />
             {steps(scale, palette).map((colour, at) => (
               <rect key={colour} x={32 + at * 9} width={9.2} height={8} fill={colour} />
             ))}
+            {scale === "difference" && (
+              <text y={18} x={73} textAnchor="middle">
+                0
+              </text>
+            )}
             <text y={7} x={118}>
               {written(scale === "difference" ? panels.furthest : panels.most, statistic.unit, scale === "difference")}
             </text>
@@ -188,7 +194,8 @@ function colourOf(scale: Scale, palette: Palette): string {
   return { a: palette.a, b: palette.b, both: palette.both, difference: palette.ink }[scale];
 }
 
-function fill(panel: Panel, value: number, panels: Panels, palette: Palette): string {
+/** The colour of a number of a panel. */
+export function fill(panel: Panel, value: number, panels: Panels, palette: Palette): string {
   if (panel.scale === "difference") return stepBetween(palette.difference, value / panels.furthest);
   return step(steps(panel.scale, palette), value / panels.most);
 }
@@ -231,7 +238,7 @@ export function Matrix({ label, svg, onPoint, onOpen, ...drawing }: Props) {
     const [left, top] = layout.corners[0]![0]!;
     point(next, {
       x: box.left + left + (next[1] + 1) * layout.cell,
-      y: box.top + top + (next[0] + 1) * layout.cell,
+      y: box.top + top + (next[0] + 1) * layout.tall,
     });
   };
   return (

@@ -3,7 +3,9 @@
 export interface MatrixLayout {
   width: number;
   height: number;
+  /** Across and down. */
   cell: number;
+  tall: number;
   /** The corner of each panel's first cell, by row and column. */
   corners: readonly (readonly (readonly [number, number])[])[];
   layers: number;
@@ -21,21 +23,24 @@ const BETWEEN = 32;
 const LEGEND = 36;
 const LEAST = 9;
 const MOST = 30;
-const WIDEST = 150;
+const TALLEST = 1.6;
 
 interface Size {
   width: number;
+  height: number;
   rows: number;
   columns: number;
   layers: number;
   heads: number;
 }
 
-export function matrixLayout({ width, rows, columns, layers, heads }: Size): MatrixLayout {
+export function matrixLayout({ width, height, rows, columns, layers, heads }: Size): MatrixLayout {
   const room = (width - BETWEEN * (columns - 1)) / columns - LEFT - MEAN;
   const cell = Math.max(LEAST, Math.min(MOST, Math.floor(room / heads)));
+  const high = Math.floor((height - LEGEND - rows * (TOP + BETWEEN / 2)) / (rows * layers));
+  const tall = Math.max(cell, Math.min(Math.floor(cell * TALLEST), high, MOST));
   const across = LEFT + cell * heads + MEAN;
-  const down = TOP + cell * layers;
+  const down = TOP + tall * layers;
   const corners = Array.from({ length: rows }, (_, row) =>
     Array.from(
       { length: columns },
@@ -47,11 +52,12 @@ export function matrixLayout({ width, rows, columns, layers, heads }: Size): Mat
     width: columns * across + (columns - 1) * BETWEEN,
     height: bottom + LEGEND,
     cell,
+    tall,
     corners,
     layers,
     heads,
     meanFrom: cell * heads + 8,
-    meanLength: Math.min(WIDEST, MEAN - 52),
+    meanLength: MEAN - 52,
     legendAt: bottom + 20,
   };
 }
@@ -68,7 +74,7 @@ export function cellAt(layout: MatrixLayout, x: number, y: number): Cell | null 
   for (const [row, corners] of layout.corners.entries()) {
     for (const [column, [left, top]] of corners.entries()) {
       const head = Math.floor((x - left) / layout.cell);
-      const layer = Math.floor((y - top) / layout.cell);
+      const layer = Math.floor((y - top) / layout.tall);
       if (head >= 0 && head < layout.heads && layer >= 0 && layer < layout.layers) return { row, column, layer, head };
     }
   }

@@ -12,6 +12,8 @@ export interface Statistic {
   /** As the address has it. */
   name: string;
   title: string;
+  /** For a row of a small table. */
+  short: string;
   group: "Kinds of words" | "Neighbours" | "Shape" | "Two models";
   unit: "share" | "nats";
   /** What it says, and the formula. */
@@ -25,14 +27,19 @@ export interface Statistic {
 
 export const DIVERGENCE = "divergence";
 const DISAGREEMENT = "disagreement";
-const SAID: Record<string, string> = { self: "Token itself", previous: "Previous token", next: "Next token" };
+const SAID: Record<string, string> = {
+  self: "the token itself",
+  previous: "the previous token",
+  next: "the next token",
+};
 
 /** All that can be shown of these heads. */
 export function statistics({ categories, offsets }: Heads, two: boolean): Statistic[] {
   const kinds = categories.map(
     (category): Statistic => ({
       name: `mass-${slug(category)}`,
-      title: category === "other" ? "Other words" : category,
+      title: `Share of ${category === "other" ? "other words" : category}`,
+      short: category === "other" ? "other words" : category.replace(" and ", ", "),
       group: "Kinds of words",
       unit: "share",
       note: `The share of what a head takes in that comes from ${category === "other" ? "all other words" : category}, mean over the tokens that look.`,
@@ -44,10 +51,11 @@ export function statistics({ categories, offsets }: Heads, two: boolean): Statis
   const neighbours = offsets.map(
     (offset): Statistic => ({
       name: offset,
-      title: SAID[offset] ?? offset,
+      title: `Share of ${SAID[offset] ?? offset}`,
+      short: offset,
       group: "Neighbours",
       unit: "share",
-      note: `The share that a head takes from the ${(SAID[offset] ?? offset).toLowerCase()}: a habit of position, whatever the words are.`,
+      note: `The share that a head takes from ${SAID[offset] ?? offset}: a habit of position, whatever the words are.`,
       formula: `mean over i of p_{i, ${({ self: "i", previous: "i−1", next: "i+1" } as Record<string, string>)[offset] ?? "i"}}`,
       split: true,
       between: false,
@@ -59,6 +67,7 @@ export function statistics({ categories, offsets }: Heads, two: boolean): Statis
     {
       name: "entropy",
       title: "Entropy",
+      short: "entropy",
       group: "Shape",
       unit: "nats",
       note: "How widely a head looks: 0 where each token looks at one other alone, ln T where it looks at all alike.",
@@ -69,6 +78,7 @@ export function statistics({ categories, offsets }: Heads, two: boolean): Statis
     {
       name: DISAGREEMENT,
       title: "Weight against norm",
+      short: "α against ‖αf‖",
       group: "Shape",
       unit: "nats",
       note: "How far a head’s weights and what it really takes lie apart: where it is large, the weights alone mislead.",
@@ -81,6 +91,7 @@ export function statistics({ categories, offsets }: Heads, two: boolean): Statis
           {
             name: DIVERGENCE,
             title: "A against B",
+            short: "A against B",
             group: "Two models",
             unit: "nats",
             note: "How far the rows of the two models lie apart: 0 where nothing changed, at most ln 2 = 0.69.",
