@@ -17,6 +17,13 @@ const EVERYTHING: Choices = {
   word: "the (2)",
   stat: "entropy_norm",
   head: [5, 3],
+  method: "attnlrp",
+  order: "size",
+  received: "last",
+  find: "not",
+  least: 0.25,
+  direction: "from",
+  where: "corpus",
   theme: "dark",
   story: 2,
 };

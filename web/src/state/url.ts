@@ -24,6 +24,16 @@ export interface Choices {
   stat: string | null;
   /** The head that is open: layer and head, counted from 1. */
   head: readonly [number, number] | null;
+  /** How the words' contributions are worked out. */
+  method: string;
+  order: "text" | "size";
+  /** Whose attention stands beside the contributions: that of all layers, or of the token that decides in the last. */
+  received: "all" | "last";
+  /** What is searched for, how much counts, which way it is looked at, and in which texts. */
+  find: string | null;
+  least: number;
+  direction: "to" | "from";
+  where: "text" | "corpus";
   theme: "auto" | "light" | "dark";
   /** The step of the story that is open; null: none. */
   story: number | null;
@@ -45,6 +55,13 @@ export const DEFAULTS: Choices = {
   word: null,
   stat: null,
   head: null,
+  method: "decomposed",
+  order: "text",
+  received: "all",
+  find: null,
+  least: 0.3,
+  direction: "to",
+  where: "text",
   theme: "auto",
   story: null,
 };
@@ -73,6 +90,14 @@ const pairOfNumbers: Codec<readonly [number, number] | null> = {
   write: (value) => (value ?? []).join("-"),
 };
 
+const share: Codec<number> = {
+  read: (text) => {
+    const value = Number(text);
+    return text !== "" && value >= 0 && value <= 1 ? value : undefined;
+  },
+  write: (value) => String(Number((value ?? 0).toPrecision(3))),
+};
+
 const CODECS: { [K in keyof Choices]: Codec<Choices[K]> } = {
   text: words,
   pair: words,
@@ -81,13 +106,7 @@ const CODECS: { [K in keyof Choices]: Codec<Choices[K]> } = {
   measure: name,
   reading: oneOf("direct", "cumulative", "flow"),
   unit: oneOf("token", "word"),
-  threshold: {
-    read: (text) => {
-      const value = Number(text);
-      return text !== "" && value >= 0 && value <= 1 ? value : undefined;
-    },
-    write: (value) => String(Number((value ?? 0).toPrecision(3))),
-  },
+  threshold: share as Codec<number | null>,
   layers: {
     ...pairOfNumbers,
     read: (text) => {
@@ -104,6 +123,13 @@ const CODECS: { [K in keyof Choices]: Codec<Choices[K]> } = {
   word: words,
   stat: name as Codec<string | null>,
   head: pairOfNumbers,
+  method: name,
+  order: oneOf("text", "size"),
+  received: oneOf("all", "last"),
+  find: words,
+  least: share,
+  direction: oneOf("to", "from"),
+  where: oneOf("text", "corpus"),
   theme: oneOf("auto", "light", "dark"),
   story: {
     read: (text) => (/^\d$/.test(text) ? Number(text) : undefined),

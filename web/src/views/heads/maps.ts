@@ -2,6 +2,7 @@
 
 import { floats, type Parcel } from "../../api/parcel";
 import type { Head, Slot, TokenList } from "../../api/types";
+import { sameTokens } from "../../parts/tokens";
 import type { Choices } from "../../state/url";
 import { largest } from "./heatmap";
 import type { Scale } from "./panels";
@@ -30,7 +31,7 @@ export function mapsOf(heads: Partial<Record<Slot, Parcel<Head>>>, show: Choices
   const slots = (["a", "b"] as const).filter(
     (slot) => heads[slot] && (show === "both" || show === "diff" || show === slot || !heads[show]),
   );
-  const same = heads.a && heads.b ? sameTokens(heads.a.artifact, heads.b.artifact) : true;
+  const same = heads.a && heads.b ? sameTokens(heads.a.artifact.tokens, heads.b.artifact.tokens) : true;
   const most = Object.fromEntries(
     HOWS.map((how) => [how, largest(slots.map((slot) => floats(heads[slot]!, how)))]),
   ) as Record<How, number>;
@@ -68,12 +69,4 @@ export function mapsOf(heads: Partial<Record<Slot, Parcel<Head>>>, show: Choices
         ? "The models cut this text differently, so B is not laid beside A; choose B to see it alone."
         : null,
   };
-}
-
-/** Special tokens may have other names; all else must be the same words in the same places. */
-export function sameTokens(a: Head, b: Head): boolean {
-  return (
-    a.tokens.labels.length === b.tokens.labels.length &&
-    a.tokens.labels.every((label, place) => a.tokens.special[place] || label === b.tokens.labels[place])
-  );
 }
