@@ -126,22 +126,37 @@ def client(held: Held, start: Start) -> TestClient:  # noqa: ARG001 - it registe
     return start()
 
 
+class Served:
+    """Starts real servers, each in a thread of its own and on a real socket."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[listen.Server, threading.Thread]] = []
+
+    def __call__(self, **settings: Any) -> str:
+        """Start one, and return its address."""
+        given = Settings(**settings)
+        desk = Desk(Models(LOADS), given)
+        ready = threading.Event()
+        listening = listen.bound(given.host, 0)
+        server = listen.server(create_app(desk), desk, ready.set)
+        thread = threading.Thread(target=listen.run, args=(server, listening))
+        thread.start()
+        self._running.append((server, thread))
+        assert ready.wait(30)
+        return listen.address(listening, given)
+
+    def stop(self) -> None:
+        """Stop all."""
+        for server, _ in self._running:
+            server.should_exit = True
+        for _, thread in self._running:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
 @pytest.fixture
-def served(held: Held) -> Generator[Callable[..., str]]:  # noqa: ARG001 - it registers its question
-    """Start a real server in a thread of its own, on a real socket; returns its address."""
-    with contextlib.ExitStack() as stack:
-
-        def starter(**settings: Any) -> str:
-            given = Settings(**settings)
-            desk = Desk(Models(LOADS), given)
-            ready = threading.Event()
-            listening = listen.bound(given.host, 0)
-            server = listen.server(create_app(desk), desk, ready.set)
-            thread = threading.Thread(target=listen.run, args=(server, listening))
-            thread.start()
-            stack.callback(thread.join, 30)
-            stack.callback(setattr, server, "should_exit", True)
-            assert ready.wait(30)
-            return listen.address(listening, given)
-
-        yield starter
+def served(held: Held) -> Generator[Served]:
+    found = Served()
+    yield found
+    held.open.set()
+    found.stop()

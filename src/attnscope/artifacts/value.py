@@ -6,4 +6,8 @@ from pydantic import BaseModel, ConfigDict
 class Value(BaseModel):
     """Frozen, and with nothing in it that is not declared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_serialization_defaults_required=True,  # what has a default is there all the same
+    )

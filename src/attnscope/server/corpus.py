@@ -25,7 +25,7 @@ def _lines(file: Path, longest: int) -> list[str]:
     try:
         if file.is_file() and file.stat().st_size > MOST_BYTES:
             raise InputError(f"{file} has more than {MOST_BYTES >> 20} MiB; take a part of it")
-        lines = file.read_bytes().decode("utf-8-sig").splitlines()
+        lines = file.read_bytes().decode("utf-8-sig").split("\n")
     except OSError as error:
         raise InputError(f"the corpus {file} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -93,7 +93,7 @@ class _Ask:
 
 
 def _jobs(desk: Desk) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(responses=_REFUSED)
 
     @router.get("/jobs/{name}", operation_id="job", responses=_GONE)
     def job(name: str) -> Job:
