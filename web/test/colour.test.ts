@@ -25,7 +25,7 @@ describe.each(THEMES)("the %s palette", (theme) => {
 
   it("begins every scale at the page", () => {
     for (const name of SCALES) expect(contrast(palette[name][0]!, palette.paper)).toBeLessThan(1.1);
-    expect(contrast(palette.difference[4]!, palette.paper)).toBeLessThan(1.1);
+    expect(contrast(palette.difference[8]!, palette.paper)).toBeLessThan(1.1);
   });
 });
 
@@ -41,8 +41,8 @@ it("has the same order of contrast in light and dark", () => {
 it("takes steps by amount, and differences from the middle", () => {
   const { amountsA, difference } = PALETTES.light;
   expect(step(amountsA, 0)).toBe(amountsA[0]);
-  expect(step(amountsA, 7)).toBe(amountsA[8]);
-  expect(stepBetween(difference, 0)).toBe(difference[4]);
+  expect(step(amountsA, 7)).toBe(amountsA[16]);
+  expect(stepBetween(difference, 0)).toBe(difference[8]);
   expect(stepBetween(difference, -1)).toBe(difference[0]);
 });
 

@@ -1,3 +1,4 @@
+import type { MeasureInfo } from "../api/types";
 import { useStore } from "../state/store";
 import type { Subject } from "../state/subject";
 import { Answers } from "./Answers";
@@ -38,7 +39,7 @@ export function TopBar({ subject }: { subject: Subject }) {
 
 function MeasureChoice({ subject }: { subject: Subject }) {
   const choose = useStore((state) => state.choose);
-  const { measures } = subject.session;
+  const measures = ordered(subject.session.measures);
   return (
     <div className="measure" title={subject.measure.summary}>
       <label htmlFor="measure">Measure</label>
@@ -60,6 +61,14 @@ function MeasureChoice({ subject }: { subject: Subject }) {
       </select>
     </div>
   );
+}
+
+/** From where a head looks to what the layer takes; the others after them. */
+const FIRST = ["weight", "head_norm", "attention_norm", "block_norm", "feedforward_norm"];
+
+function ordered(measures: readonly MeasureInfo[]): MeasureInfo[] {
+  const place = ({ name }: MeasureInfo) => (FIRST.indexOf(name) + 1 || FIRST.length + 1) - 1;
+  return measures.toSorted((one, other) => place(one) - place(other));
 }
 
 const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;

@@ -23,11 +23,11 @@ export interface Palette {
   both: string;
   accent: string;
   warning: string;
-  /** 9 steps from nothing (the page) to the most, one hue each. */
+  /** 17 steps from nothing (the page) to the most, one hue each. */
   amountsA: readonly string[];
   amountsB: readonly string[];
   amountsBoth: readonly string[];
-  /** 9 steps from more in A through the page to more in B. */
+  /** 17 steps from more in A through the page to more in B. */
   difference: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export type Which = "a" | "b" | "both";
 
 const HUE = { a: 300, b: 187, both: 292 } as const;
 const CHROMA = { a: 0.155, b: 0.092, both: 0.03 } as const;
-const STEPS = 9;
+const STEPS = 17;
 
 /** What a person chose, or what their machine is set to. */
 export function themeOf(choice: "auto" | Theme, prefersDark: boolean): Theme {

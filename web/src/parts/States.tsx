@@ -54,12 +54,17 @@ export function Working({ what, steps, onCancel }: WorkingProps) {
   );
 }
 
+function sentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.?!…]$/.test(text) ? text : `${text}.`;
+}
+
 /** What went wrong, as one sentence, and a way on. */
 export function Failed({ error, onRetry }: { error: Error; onRetry?: (() => void) | undefined }) {
   return (
     <div className="state" role="alert">
       <h2>That did not work</h2>
-      <p>{error.message}</p>
+      <p>{sentence(error.message)}</p>
       {onRetry && (
         <button type="button" onClick={onRetry}>
           Try again

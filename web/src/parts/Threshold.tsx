@@ -1,4 +1,7 @@
 import { useId, useMemo } from "react";
+import { percent } from "./numbers";
+
+export { percent };
 
 export interface Histogram {
   /** One more than there are counts, rising from 0. */
@@ -86,9 +89,4 @@ function bars({ edges, counts }: Histogram, most: number, value: number): { belo
     }
   }
   return found;
-}
-
-export function percent(value: number): string {
-  const shown = value * 100;
-  return `${shown < 0.995 && shown > 0 ? shown.toFixed(2) : shown < 9.95 ? shown.toFixed(1) : shown.toFixed(0)} %`;
 }

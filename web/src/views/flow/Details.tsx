@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useMemo } from "react";
 import { type Palette, step, stepBetween } from "../../design/colour";
-import { percent } from "../../parts/Threshold";
+import { percent } from "../../parts/numbers";
 import { useStore } from "../../state/store";
 import { plain } from "./groups";
 import type { Flow } from "./useFlow";
@@ -143,8 +143,8 @@ function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
               <td>
                 <Bars a={flow.a && a / most} b={flow.b && b / most} palette={palette} />
               </td>
-              {flow.a && <td className="numbers in-a">{percent(a)}</td>}
-              {flow.b && <td className="numbers in-b">{percent(b)}</td>}
+              {flow.a && <td className="numbers in-a">{a > 0 ? percent(a) : "–"}</td>}
+              {flow.b && <td className="numbers in-b">{b > 0 ? percent(b) : "–"}</td>}
             </tr>
           ))}
         </tbody>

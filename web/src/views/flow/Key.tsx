@@ -1,6 +1,6 @@
 import type { Palette } from "../../design/colour";
 import { Legend } from "../../parts/Legend";
-import { percent } from "../../parts/Threshold";
+import { percent } from "../../parts/numbers";
 import type { Flow } from "./useFlow";
 import type { useZoom } from "./useZoom";
 
@@ -22,8 +22,8 @@ export function Key({ flow, palette, zoom, draw }: Props) {
         <Legend
           label="B − A"
           scale={palette.difference}
-          from={`−${percent(most.strength)}`}
-          to={`+${percent(most.strength)}`}
+          from={`−${percent(most.difference)}`}
+          to={`+${percent(most.difference)}`}
         />
       ) : (
         <>

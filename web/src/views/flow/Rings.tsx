@@ -1,7 +1,7 @@
 import { memo, type Ref, useMemo } from "react";
 import type { Palette } from "../../design/colour";
 import { measured } from "./lettering";
-import { type Link, at as linksAt, linksOf, onPaths } from "./links";
+import { carriedLinks, type Link, at as linksAt, linksOf } from "./links";
 import { n, sector } from "./polar";
 import { type Frame, linkPath, type Marks, marks } from "./rings";
 import { linkColour } from "./sankey";
@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function Rings({ ref, flow, frame, palette, pointed }: Props) {
-  const { picture, show, selected, paths, a, b } = flow;
+  const { picture, show, selected, from, a, b } = flow;
   const group = selected === null ? null : picture.of[selected]!;
   const lit = useMemo(() => litGroups(flow), [flow]);
   const drawn = useMemo(
@@ -30,8 +30,14 @@ export function Rings({ ref, flow, frame, palette, pointed }: Props) {
   );
   const links = useMemo(() => {
     if (pointed) return linksOf(a, b, picture.of, linksAt(pointed.level, pointed.group, picture.of));
-    return paths ? linksOf(a, b, picture.of, onPaths(paths)) : [];
-  }, [a, b, picture, paths, pointed]);
+    if (!from) return [];
+    const found = carriedLinks(a, b, picture.of, picture.groups.length, from);
+    const most = found.reduce((largest, link) => Math.max(largest, link.a, link.b), 1e-9);
+    // What is less than a small part of the widest link would only blur the picture.
+    return found
+      .map((link) => ({ ...link, a: link.a / most, b: link.b / most }))
+      .filter((link) => Math.max(link.a, link.b) > 0.03);
+  }, [a, b, picture, from, pointed]);
   return (
     <svg
       ref={ref}
@@ -107,14 +113,14 @@ const Quiet = memo(function Quiet({
           opacity={isSelected ? 0.4 : undefined}
         />
       ))}
-      {drawn.labels.map(({ key, text, size, dim, strong, along, spoke }) =>
+      {drawn.labels.map(({ key, text, size, dim, strong, idle, along, spoke }) =>
         along ? (
           <g key={key} opacity={dim ? 0.35 : undefined}>
             <path id={`along-${key}`} d={along} fill="none" />
             <text
               fontSize={size}
               fontWeight={strong ? 680 : 500}
-              fill={size > 10 ? palette.ink : palette.soft}
+              fill={idle ? palette.faint : size > 10 ? palette.ink : palette.soft}
               textAnchor="middle"
             >
               <textPath href={`#along-${key}`} startOffset="50%">
@@ -130,7 +136,7 @@ const Quiet = memo(function Quiet({
               dy="0.35em"
               fontSize={n(size)}
               fontWeight={strong ? 680 : 450}
-              fill={palette.ink}
+              fill={idle ? palette.faint : palette.ink}
               textAnchor={spoke.anchor}
               opacity={dim ? 0.35 : undefined}
             >
@@ -161,7 +167,7 @@ function Links({ links, frame, palette }: { links: readonly Link[]; frame: Frame
     const found = new Map<string, { colour: string; width: number; path: string }>();
     for (const link of links) {
       const colour = linkColour(link, palette);
-      const width = 0.5 + Math.round(Math.max(link.a, link.b) * 6) * 0.5;
+      const width = 0.5 + Math.round(Math.sqrt(Math.max(link.a, link.b)) * 8) * 0.5;
       const key = `${colour}${width}`;
       const one = found.get(key) ?? { colour, width, path: "" };
       one.path += linkPath(frame, link.layer, link.key, link.query);
@@ -172,7 +178,13 @@ function Links({ links, frame, palette }: { links: readonly Link[]; frame: Frame
   return (
     <g fill="none" strokeLinecap="round" className="links">
       {drawn.map(({ colour, width, path }) => (
-        <path key={`${colour}${width}`} d={path} stroke={colour} strokeWidth={width} opacity={0.8} />
+        <path
+          key={`${colour}${width}`}
+          d={path}
+          stroke={colour}
+          strokeWidth={width}
+          opacity={Math.min(0.95, 0.3 + width * 0.16)}
+        />
       ))}
     </g>
   );

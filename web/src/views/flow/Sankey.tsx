@@ -23,10 +23,20 @@ export function Sankey({ ref, flow, drawing, palette, pointed }: Props) {
   const group = selected === null ? null : picture.of[selected]!;
   const colour = (link: Link) =>
     show === "diff"
-      ? stepBetween(palette.difference, (link.b - link.a) / picture.most.strength)
+      ? stepBetween(palette.difference, (link.b - link.a) / picture.most.difference)
       : linkColour(link, palette);
-  const shown =
-    drawing.ribbons.length > MANY ? merged(drawing.ribbons, isLit, colour) : separate(drawing.ribbons, isLit, colour);
+  const many = drawing.ribbons.length > MANY;
+  const isCarried = !pointed && flow.from !== null;
+  const shown = shapes(drawing.ribbons, many, isCarried ? () => false : isLit, colour, (one) => one.path);
+  const carried = isCarried
+    ? shapes(
+        drawing.ribbons,
+        many,
+        () => true,
+        colour,
+        (one) => one.carried,
+      )
+    : [];
   return (
     <svg
       ref={ref}
@@ -45,7 +55,10 @@ export function Sankey({ ref, flow, drawing, palette, pointed }: Props) {
       ))}
       <g>
         {shown.map(({ path, fill, on }, place) => (
-          <path key={place} d={path} fill={fill} opacity={on ? (lit ? 0.7 : 0.38) : 0.07} />
+          <path key={place} d={path} fill={fill} opacity={on ? (lit ? 0.7 : 0.38) : 0.08} />
+        ))}
+        {carried.map(({ path, fill }, place) => (
+          <path key={`carried ${place}`} d={path} fill={fill} opacity={0.85} />
         ))}
       </g>
       {drawing.bars.map(({ level, group: which, x, y, height, a, b }) => {
@@ -105,23 +118,25 @@ interface Shape {
   on: boolean;
 }
 
-function separate(ribbons: readonly Ribbon[], isLit: (link: Link) => boolean, colour: (link: Link) => string): Shape[] {
-  return ribbons
-    .map((one) => ({ path: one.path, fill: colour(one), on: isLit(one) }))
-    .sort((one, other) => Number(one.on) - Number(other.on));
-}
-
-/** Thousands of ribbons as one shape for each colour: what a browser can still draw in time. */
-function merged(ribbons: readonly Ribbon[], isLit: (link: Link) => boolean, colour: (link: Link) => string): Shape[] {
+/** One for each ribbon; of thousands, one for each colour, which is what a browser can still draw in time. */
+function shapes(
+  ribbons: readonly Ribbon[],
+  many: boolean,
+  isLit: (link: Link) => boolean,
+  colour: (link: Link) => string,
+  path: (ribbon: Ribbon) => string,
+): Shape[] {
   const found = new Map<string, { fill: string; on: boolean; parts: string[] }>();
-  for (const one of ribbons) {
+  for (const [place, one] of ribbons.entries()) {
     const [fill, on] = [colour(one), isLit(one)];
-    const known = found.get(`${fill}${on}`);
-    if (known) known.parts.push(one.path);
-    else found.set(`${fill}${on}`, { fill, on, parts: [one.path] });
+    const key = many ? `${fill}${on}` : String(place);
+    const known = found.get(key);
+    if (known) known.parts.push(path(one));
+    else found.set(key, { fill, on, parts: [path(one)] });
   }
   return [...found.values()]
     .map(({ fill, on, parts }) => ({ fill, on, path: parts.join("") }))
+    .filter((shape) => shape.path !== "")
     .sort((one, other) => Number(one.on) - Number(other.on));
 }
 

@@ -1,4 +1,4 @@
-import { percent } from "../../parts/Threshold";
+import { percent } from "../../parts/numbers";
 import { heads } from "./Details";
 import type { Flow } from "./useFlow";
 

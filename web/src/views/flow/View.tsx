@@ -1,12 +1,12 @@
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import { usePalette } from "../../design/theme";
+import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
 import { Failed, Working } from "../../parts/States";
 import { Tooltip } from "../../parts/Tooltip";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
 import { useStore } from "../../state/store";
-import type { Subject } from "../../state/subject";
 import type { ViewProps } from "..";
 import { Controls } from "./Controls";
 import { Details } from "./Details";
@@ -29,7 +29,12 @@ export default function FlowView({ subject }: ViewProps) {
   const { flow, asked, error } = useFlow(subject, zoom.zoom.k);
   const palette = usePalette();
   const drawing = useRef<SVGSVGElement>(null);
-  const caption = captionOf(subject, flow);
+  const { models, measure, unit } = subject;
+  const shown = {
+    ...(flow?.a && { a: { model: models.a.name, ...models.a } }),
+    ...(flow?.b && models.b && { b: { model: models.b.name, ...models.b } }),
+  };
+  const caption = captionOf(`${measure.title} by ${unit}`, shown);
   return (
     <ViewFrame
       controls={flow && <Controls subject={subject} flow={flow} />}
@@ -121,10 +126,11 @@ function Stage({ ref, onStage, flow, zoom, working, asked }: StageProps) {
             a: flow.a,
             b: flow.b,
             target: flow.target,
+            from: flow.from,
             measure: measured,
           })
         : null,
-    [draw, size, groups, picture, flow.a, flow.b, flow.target],
+    [draw, size, groups, picture, flow.a, flow.b, flow.target, flow.from],
   );
 
   const find = (event: { clientX: number; clientY: number }): Pointer | null => {
@@ -225,11 +231,4 @@ function nearest(drawing: ReturnType<typeof sankey>, x: number, y: number) {
 
 function short(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
-}
-
-function captionOf({ measure, models, unit }: Subject, flow: Flow | null): string {
-  const shown = flow ? [flow.a && models.a, flow.b && models.b].filter((model) => model) : [models.a];
-  const names = shown.map((model) => model!.name).join(" and ");
-  const error = Math.max(...shown.map((model) => model!.reconstruction_error));
-  return `${measure.title}, by ${unit} · ${names} · adds up to ${error.toExponential(0)}`;
 }

@@ -154,7 +154,7 @@ export interface Picture {
   a: Drawn | null;
   b: Drawn | null;
   /** The largest of what is drawn, which the scales end at. */
-  most: { share: number; strength: number; received: number };
+  most: { share: number; strength: number; received: number; difference: number };
 }
 
 export function picture(groups: readonly Group[], a: Side | null, b: Side | null, most: number): Picture {
@@ -173,8 +173,22 @@ export function picture(groups: readonly Group[], a: Side | null, b: Side | null
     heads: known.heads.map((count, layer) => Math.max(count, b?.heads[layer] ?? 0, a?.heads[layer] ?? 0)),
     a: drawn[0] ?? null,
     b: drawn[1] ?? null,
-    most: { share: largest((one) => one.share), strength: most, received: largest((one) => one.received) },
+    most: {
+      share: largest((one) => one.share),
+      strength: most,
+      received: largest((one) => one.received),
+      difference: largestDifference(drawn[0] ?? null, drawn[1] ?? null),
+    },
   };
+}
+
+function largestDifference(a: Drawn | null, b: Drawn | null): number {
+  let most = 1e-6;
+  for (const [layer, strengths] of (a && b ? a.strength : []).entries()) {
+    for (const [place, value] of strengths.entries())
+      most = Math.max(most, Math.abs((b!.strength[layer]![place] ?? 0) - value));
+  }
+  return most;
 }
 
 function grouped(one: Side, of: Uint16Array, groups: number): Drawn {

@@ -63,7 +63,7 @@ function phrases(tokens: TokenList, words: readonly Group[], size: number): Grou
 }
 
 function group(tokens: TokenList, first: number, end: number): Group {
-  if (end - first === 1) return { first, end, label: tokens.labels[first]!, special: tokens.special[first]! };
+  if (end - first === 1) return { first, end, label: plain(tokens.labels[first]!), special: tokens.special[first]! };
   let label = "";
   for (let place = first; place < end; place++) {
     const piece = plain(tokens.labels[place]!);

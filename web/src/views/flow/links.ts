@@ -1,6 +1,6 @@
 /** Who draws on whom, by groups: the links of what is selected or pointed at, and the ribbons of the Sankey drawing. */
 
-import type { Paths } from "../../methods/tracing";
+import { divide } from "./amounts";
 import type { Side } from "./graph";
 
 export interface Link {
@@ -40,9 +40,32 @@ export function linksOf(a: Side | null, b: Side | null, of: Uint16Array, wanted:
   return [...found.values()];
 }
 
-/** The links on the paths of some tokens, given those paths in each model. */
-export function onPaths(paths: ReadonlyMap<Side, Paths>): Wanted {
-  return (one, layer, edge) => paths.get(one)?.edges[layer]?.[edge] === 1;
+/** What some words hand on to the target, link by link: `a` and `b` are parts of the target's whole in each model. */
+export function carriedLinks(
+  a: Side | null,
+  b: Side | null,
+  of: Uint16Array,
+  groups: number,
+  from: readonly number[],
+): Link[] {
+  const found = new Map<string, Link>();
+  for (const [slot, one] of [
+    ["a", a],
+    ["b", b],
+  ] as const) {
+    if (!one) continue;
+    for (const [layer, amounts] of divide(one, of, groups, from).carried.entries()) {
+      for (const [place, amount] of amounts) {
+        const isLogit = one.start === null && layer === one.found.edges.length - 1;
+        const [query, key] = [isLogit ? null : Math.floor(place / groups), place % groups];
+        const name = `${layer} ${query} ${key}`;
+        const link = found.get(name) ?? { layer, query, key, a: 0, b: 0 };
+        link[slot] += amount;
+        found.set(name, link);
+      }
+    }
+  }
+  return [...found.values()];
 }
 
 /** The links at one token of one level: to what draws on it, and from what it draws on. */

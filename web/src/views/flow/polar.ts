@@ -52,7 +52,7 @@ export function tile(angle: number, radius: number, u: number, v: number, width:
 /** From one ring to the next: the radius glides over while the angle sweeps. */
 export function spiral(from: number, outer: number, to: number, inner: number): string {
   const sweep = to - from;
-  const steps = Math.max(2, Math.ceil(Math.abs(sweep) / 0.16));
+  const steps = Math.max(2, Math.ceil(Math.abs(sweep) / 0.1));
   let path = `M${xy(at(from, outer))}`;
   for (let place = 1; place <= steps; place++) {
     const part = place / steps;

@@ -6,12 +6,11 @@
  * this word, a whole cell where one does. Pure: from sizes and a picture to paths and places.
  */
 
-import { curveCatmullRom, lineRadial } from "d3-shape";
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { type Drawn, type Picture, type Where, where } from "./graph";
 import type { Group } from "./groups";
 import { fitted, type Measure } from "./lettering";
-import { at, baseline, isLower, n, sector, spiral, TAU, tile } from "./polar";
+import { at, baseline, isLower, n, sector, spiral, TAU, tile, xy } from "./polar";
 
 export interface Grid {
   rows: number;
@@ -65,16 +64,17 @@ const GAP = 0.13;
 const WORD = 12.5;
 const SMALL = 9.5;
 const SPOKE = 84;
-const BAND = 20;
+const BAND = 19;
 
 export function frame({ width, height, zoom = 1, pan = [0, 0], groups, layers, heads, measure }: FrameOptions): Frame {
   const { from, to } = angles(groups);
-  const room = Math.max(120, Math.min(width, height) / 2 - 4);
+  const room = Math.max(120, Math.min(width, height) / 2 - 2);
   const longest = groups.reduce((most, { label }) => Math.max(most, measure(label, WORD)), 0);
   const fits = (radius: number) =>
     groups.every(({ label }, place) => measure(label, WORD) <= (to[place]! - from[place]!) * radius * 0.96);
   const outside = fits((room - BAND) * zoom) ? "bent" : "spokes";
-  const margin = outside === "bent" ? BAND : Math.min(SPOKE, longest + 10);
+  const size = spokeSize(groups.length);
+  const margin = outside === "bent" ? BAND : Math.min(SPOKE * (size / WORD), longest * (size / WORD) + 10);
   const radius = (room - margin) * zoom;
   const hole = Math.max(30, radius * (layers.length > 8 ? 0.12 : 0.15));
   const thick = (radius - hole) / layers.length;
@@ -83,6 +83,11 @@ export function frame({ width, height, zoom = 1, pan = [0, 0], groups, layers, h
     return ring(level, layer, outer, thick, heads[level]!, from, to);
   });
   return { width, height, cx: width / 2 + pan[0], cy: height / 2 + pan[1], radius, hole, rings, from, to, outside };
+}
+
+/** Many words are written smaller. */
+function spokeSize(count: number): number {
+  return count > 40 ? 10 : count > 28 ? 11.5 : WORD;
 }
 
 /** Longer words get more of the ring, but less than in proportion. */
@@ -112,8 +117,9 @@ function ring(
 ): Ring {
   const space = thick * 0.1;
   const body = thick - space;
-  const band = thick > 38 ? 12 : 0;
-  const profile = Math.min(body * 0.26, 14);
+  // The words of the outermost ring stand outside of it.
+  const band = level > 0 && thick > 36 ? 11 : 0;
+  const profile = Math.min(body * 0.28, 18);
   const inner = outer - body;
   const bottom = inner + profile;
   const top = outer - band - 1.5;
@@ -181,6 +187,8 @@ export interface Label {
   size: number;
   dim: boolean;
   strong: boolean;
+  /** Nothing is drawn of it. */
+  idle: boolean;
   group: number;
   /** Bent along a ring: the path the text runs on. */
   along?: string;
@@ -276,7 +284,7 @@ function inset(drawn: Frame, group: number, { outer }: Ring): [number, number] {
 }
 
 /** The lightest steps only: what lies on a sector must stay legible. */
-const TINT = 0.42;
+const TINT = 0.34;
 
 function tint(
   shown: Picture,
@@ -289,7 +297,7 @@ function tint(
   if (difference) return stepBetween(palette.difference, (TINT * (b - a)) / shown.most.share);
   const amount = reach === 3 ? (a + b) / 2 : a + b;
   const scale = reach === 1 ? palette.amountsA : reach === 2 ? palette.amountsB : palette.amountsBoth;
-  return step(scale, 0.08 + TINT * Math.sqrt(amount / shown.most.share));
+  return step(scale, 0.07 + (TINT * amount) / shown.most.share);
 }
 
 function glyph(
@@ -319,7 +327,10 @@ function glyph(
       continue;
     }
     const whole = () => tile(angle, radius, u, v, side, side);
-    if (difference) cells.add(stepBetween(palette.difference, (b - a) / shown.most.strength), dim, whole());
+    const between = difference ? stepBetween(palette.difference, (b - a) / shown.most.difference) : "";
+    if (difference && between === stepBetween(palette.difference, 0)) {
+      if (cell > 4) blank(tile(angle, radius, u + side / 2 - 0.5, v + side / 2 - 0.5, 1, 1));
+    } else if (difference) cells.add(between, dim, whole());
     else if (a && b) {
       cells.add(depth(palette.amountsA, a, shown), dim, tile(angle, radius, u, v, side / 2, side));
       cells.add(depth(palette.amountsB, b, shown), dim, tile(angle, radius, u + side / 2, v, side / 2, side));
@@ -336,20 +347,32 @@ function depth(scale: readonly string[], value: number, shown: Picture): string 
 }
 
 function profiles(drawn: Frame, shown: Picture): Marks["profiles"] {
-  const places = shown.groups.map((_, group) => group);
   return (["a", "b"] as const).flatMap((slot) => {
     const one: Drawn | null = shown[slot];
     if (!one) return [];
-    const path = drawn.rings.map(({ level, profile: [low, high] }) => {
-      const line = lineRadial<number>()
-        .angle((group) => middle(drawn, group))
-        .radius((group) => low + (high - low) * (one.received[level]![group]! / shown.most.received))
-        .curve(curveCatmullRom.alpha(1))
-        .digits(1);
-      return line(places) ?? "";
-    });
+    const path = drawn.rings.map(({ level, profile: [low, high] }) =>
+      line(drawn, (group) => low + (high - low) * (one.received[level]![group]! / shown.most.received)),
+    );
     return [{ slot, path: path.join("") }];
   });
+}
+
+/** From word to word round a ring, at a radius for each; between two words the line glides and never overshoots. */
+function line(drawn: Frame, radius: (group: number) => number): string {
+  const count = drawn.from.length;
+  if (count === 0) return "";
+  let path = `M${xy(at(drawn.from[0]!, radius(0)))}L${xy(at(middle(drawn, 0), radius(0)))}`;
+  for (let group = 1; group < count; group++) {
+    const [from, to] = [middle(drawn, group - 1), middle(drawn, group)];
+    const [start, end] = [radius(group - 1), radius(group)];
+    const steps = Math.max(1, Math.ceil((to - from) / 0.05));
+    for (let place = 1; place <= steps; place++) {
+      const part = place / steps;
+      const smooth = part * part * (3 - 2 * part);
+      path += `L${xy(at(from + (to - from) * part, start + (end - start) * smooth))}`;
+    }
+  }
+  return `${path}L${xy(at(drawn.to[count - 1]!, radius(count - 1)))}`;
 }
 
 function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {
@@ -363,6 +386,7 @@ function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {
         group,
         dim: isDim(options, 0, group),
         strong: group === options.selected,
+        idle: !where(shown, 0, group),
       });
     }
     for (const one of drawn.rings) {
@@ -377,6 +401,7 @@ function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {
         group,
         dim: isDim(options, one.level, group),
         strong: false,
+        idle: false,
         along: lettersAlong(drawn, group, one.band, SMALL),
       });
     }
@@ -402,13 +427,13 @@ function spoke(
   measure: Measure,
 ): Pick<Label, "text" | "size" | "spoke"> | null {
   const arc = (drawn.to[group]! - drawn.from[group]!) * drawn.radius;
-  const size = Math.min(WORD, arc * 0.92);
+  const size = Math.min(spokeSize(drawn.from.length), arc * 0.92);
   if (size < 6.5) return null;
   const angle = middle(drawn, group);
   const [x, y] = at(angle, drawn.radius + 6);
   const left = angle > Math.PI;
   return {
-    text: fitted(label, size, SPOKE - 8, measure),
+    text: fitted(label, size, SPOKE * (size / WORD) - 10, measure),
     size,
     spoke: { x, y, turn: (angle * 180) / Math.PI - (left ? -90 : 90), anchor: left ? "end" : "start" },
   };
@@ -420,9 +445,9 @@ export function linkPath(drawn: Frame, layer: number, key: number, query: number
   const above = drawn.rings[layer + 1];
   const from = middle(drawn, key);
   if (!above || query === null) {
-    const [x, y] = at(from, one.inner);
+    const [x, y] = at(from, one.grid.radius);
     const [ex, ey] = at(from, drawn.hole - 4);
     return `M${n(x)} ${n(y)}L${n(ex)} ${n(ey)}`;
   }
-  return spiral(from, one.inner, middle(drawn, query), above.outer);
+  return spiral(from, one.grid.radius, middle(drawn, query), above.grid.radius);
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Palette } from "../../design/colour";
+import { type Amounts, divide } from "./amounts";
 import type { Side } from "./graph";
 import type { Group } from "./groups";
 import { fitted, type Measure } from "./lettering";
@@ -26,6 +27,8 @@ export interface Bar {
 export interface Ribbon extends Link {
   path: string;
   width: number;
+  /** What of it comes from the selected word; empty if nothing does. */
+  carried: string;
 }
 
 export interface BarLabel {
@@ -57,6 +60,8 @@ export interface SankeyOptions {
   a: Side | null;
   b: Side | null;
   target: string;
+  /** The selected word's tokens. */
+  from: readonly number[] | null;
   measure: Measure;
 }
 
@@ -68,9 +73,9 @@ const SMALL = 10;
 const THINNEST = 0.12;
 
 export function sankey(options: SankeyOptions): SankeyDrawing {
-  const { width, height, groups, of, layers, a, b, target, measure } = options;
+  const { width, height, groups, of, layers, a, b, target, from, measure } = options;
   const sides = [a, b].filter((one) => one !== null).length || 1;
-  const divided = { a: a && divide(a, of, groups.length), b: b && divide(b, of, groups.length) };
+  const divided = { a: a && divide(a, of, groups.length, from), b: b && divide(b, of, groups.length, from) };
   const left = Math.min(96, Math.max(...groups.map(({ label }) => measure(label, WORD)), 20) + 14);
   const right = Math.min(120, measure(target, WORD) + 14);
   const x = (level: number) => left + ((width - left - right - BAR) * level) / layers.length;
@@ -100,13 +105,12 @@ export function sankey(options: SankeyOptions): SankeyDrawing {
       places.set(`${level} ${bar.group}`, bar);
     }
     const homes = column.map(({ group }) => (group === null ? 0.5 : (group + 0.5) / groups.length) * tall);
-    stack(
-      column.map((bar) => bar.height),
-      homes,
-      tall,
-      Math.min(5, (tall - scale) / Math.max(1, column.length)),
-    ).forEach((y, place) => {
-      column[place]!.y = TOP + y;
+    // The words need room to be written in.
+    const line = level === 0 && column.length * 15 < tall - scale ? 14 : 0;
+    const heights = column.map((bar) => Math.max(bar.height, line));
+    stack(heights, homes, tall, Math.min(5, (tall - scale) / Math.max(1, column.length))).forEach((y, place) => {
+      const bar = column[place]!;
+      bar.y = TOP + y + (heights[place]! - bar.height) / 2;
     });
     bars.push(...column);
   }
@@ -118,37 +122,6 @@ export function sankey(options: SankeyOptions): SankeyDrawing {
     text: level === 0 ? (layers[0] === 1 ? "words" : `after ${layers[0]! - 1}`) : String(layers[level - 1]),
   }));
   return drawing;
-}
-
-interface Divided {
-  levels: Float64Array[];
-  /** By layer, query · groups + key: how much of the target's whole goes this way. */
-  edges: Map<number, number>[];
-}
-
-/** Divides the target's whole, 1, among what it draws on. */
-export function divide(one: Side, of: Uint16Array, groups: number): Divided {
-  const depth = one.found.edges.length;
-  const levels = Array.from({ length: depth + 1 }, () => new Float64Array(groups));
-  const edges = Array.from({ length: depth }, () => new Map<number, number>());
-  const tokens = of.length;
-  let above = new Float64Array(tokens);
-  above[one.start ?? 0] = 1;
-  for (let layer = depth - 1; layer >= 0; layer--) {
-    const { query, key, strength } = one.found.edges[layer]!;
-    const sums = new Float64Array(tokens);
-    for (let edge = 0; edge < query.length; edge++) sums[query[edge]!]! += strength[edge]!;
-    const below = new Float64Array(tokens);
-    for (let edge = 0; edge < query.length; edge++) {
-      const part = (above[query[edge]!]! * strength[edge]!) / (sums[query[edge]!]! || 1);
-      below[key[edge]!]! += part;
-      const place = of[query[edge]!]! * groups + of[key[edge]!]!;
-      edges[layer]!.set(place, (edges[layer]!.get(place) ?? 0) + part);
-    }
-    for (let token = 0; token < tokens; token++) levels[layer]![of[token]!]! += below[token]!;
-    above = below;
-  }
-  return { levels, edges };
 }
 
 /** Boxes from top to bottom, in order and without overlap, each as near to its home as can be (isotonic regression). */
@@ -176,7 +149,7 @@ export function stack(heights: readonly number[], homes: readonly number[], tall
 
 function ribbons(
   { a, b, of, groups, layers }: SankeyOptions,
-  divided: { a: Divided | null; b: Divided | null },
+  divided: { a: Amounts | null; b: Amounts | null },
   places: ReadonlyMap<string, Bar>,
   scale: number,
 ): Ribbon[] {
@@ -187,7 +160,10 @@ function ribbons(
     const place = query * groups.length + link.key;
     const amount = (divided.a?.edges[link.layer]?.get(place) ?? 0) + (divided.b?.edges[link.layer]?.get(place) ?? 0);
     const above = places.get(`${link.layer + 1} ${isTop ? null : query}`);
-    return { link, width: amount * scale, below: places.get(`${link.layer} ${link.key}`), above };
+    const carried =
+      (divided.a?.carried[link.layer]?.get(place) ?? 0) + (divided.b?.carried[link.layer]?.get(place) ?? 0);
+    const below = places.get(`${link.layer} ${link.key}`);
+    return { link, width: amount * scale, carried: carried * scale, below, above };
   });
   const leaves = new Map<Bar, number>();
   const enters = new Map<Bar, number>();
@@ -204,8 +180,16 @@ function ribbons(
     const end = enters.get(one.above!) ?? one.above!.y;
     enters.set(one.above!, end + one.width);
     if (one.width < THINNEST) continue;
-    const path = ribbon(one.below!.x + BAR, start.get(one)!, one.above!.x, end, one.width);
-    found.push({ ...one.link, path, width: one.width });
+    const between = (width: number) =>
+      ribbon(
+        one.below!.x + BAR,
+        start.get(one)! + (one.width - width) / 2,
+        one.above!.x,
+        end + (one.width - width) / 2,
+        width,
+      );
+    const carried = one.carried < THINNEST / 2 ? "" : between(Math.max(0.4, one.carried));
+    found.push({ ...one.link, path: between(one.width), width: one.width, carried });
   }
   return found;
 }
@@ -232,7 +216,7 @@ function labels(
       const size = isEdge ? WORD : SMALL;
       if (y - size * 0.5 < free || (!isEdge && (step < 70 || bar.height < 7))) continue;
       const name = bar.group === null ? target : groups[bar.group]!.label;
-      const text = fitted(name, size, level === 0 ? 84 : level === layers.length ? 110 : step * 0.5, measure);
+      const text = fitted(name, size, level === 0 ? 84 : level === layers.length ? 110 : step * 0.8, measure);
       if (!text) continue;
       free = y + size * 0.5;
       found.push({

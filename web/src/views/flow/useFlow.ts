@@ -26,6 +26,8 @@ export interface Flow {
   target: string;
   /** The selected word's token; null if none is, or it is not in this text. */
   selected: number | null;
+  /** The tokens drawn together with it. */
+  from: readonly number[] | null;
   paths: ReadonlyMap<Side, Paths> | null;
   /** Why a model is not shown, or not as asked. */
   remark: string | null;
@@ -105,6 +107,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
       histogram: { edges, counts },
       target: targetName(main, logit),
       selected: place >= 0 ? place : null,
+      from: chosen ? from : null,
       paths,
       remark: sides.alike
         ? missing(subject, sides, logit)
