@@ -290,3 +290,21 @@ def test_events_of_a_ticket_that_is_not_there(make):
         return [job async for job in make().events("nothing")]
 
     assert asyncio.run(follow()) == []
+
+
+def test_an_end_is_told_at_once_however_often_progress_is(make, monkeypatch):
+    monkeypatch.setattr(jobs_module, "_BETWEEN_EVENTS", 30.0)
+    jobs, work = make(), Work(held=True)
+    job = jobs.submit(task("one", work))
+    assert work.begun.wait(30)
+
+    async def follow() -> list[str]:
+        async with asyncio.timeout(10):
+            seen: list[str] = []
+            async for found in jobs.events(job.id):
+                assert found is not None
+                seen.append(found.state)
+                work.go.set()
+            return seen
+
+    assert asyncio.run(follow()) == ["running", "done"]

@@ -24,6 +24,7 @@ REMEMBERED = 600.0
 MOST_TICKETS = 5_000
 _KEEP_ALIVE = 15.0
 _BETWEEN_EVENTS = 0.05
+"""Seconds between reports of progress; an end is told at once."""
 _PATIENCE = 5.0
 """Seconds that the workers have to come to an end."""
 
@@ -55,10 +56,12 @@ class _Listener:
 
     loop: asyncio.AbstractEventLoop
     changed: asyncio.Event
+    ended: asyncio.Event
 
-    def tell(self) -> None:
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.changed.set)
+    def tell(self, end: bool) -> None:
+        for event in (self.changed, self.ended) if end else (self.changed,):
+            if not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(event.set)
 
 
 @dataclass
@@ -155,7 +158,7 @@ class Jobs:
             self._finish(ticket)
             if all(other.cancelled for other in ticket.work.tickets):
                 self._abandon(ticket.work)
-            self._tell(ticket.work)
+            self._tell(ticket.work, end=True)
             return True
 
     async def events(self, name: str) -> AsyncGenerator[Job | None]:
@@ -164,18 +167,19 @@ class Jobs:
             ticket = self._tickets.get(name)
             if ticket is None:
                 return
-            listener = _Listener(asyncio.get_running_loop(), asyncio.Event())
+            listener = _Listener(asyncio.get_running_loop(), asyncio.Event(), asyncio.Event())
             ticket.work.listeners.add(listener)
         try:
             while True:
                 listener.changed.clear()
+                listener.ended.clear()
                 job = self._look(ticket)
                 yield job
                 if job.is_final:
                     return
                 while not await _within(_KEEP_ALIVE, listener.changed):
                     yield None
-                await asyncio.sleep(_BETWEEN_EVENTS)
+                await _within(_BETWEEN_EVENTS, listener.ended)
         finally:
             with self._changed:
                 ticket.work.listeners.discard(listener)
@@ -188,7 +192,7 @@ class Jobs:
                 ticket.cancelled = ticket.cancelled or not ticket.seen().is_final
             for work in self._works.values():
                 work.abandoned = True
-                self._tell(work)
+                self._tell(work, end=True)
             self._queue.clear()
             self._changed.notify_all()
 
@@ -238,9 +242,9 @@ class Jobs:
         if work.state == "queued":
             self._queue.remove(work)
 
-    def _tell(self, work: _Work) -> None:
+    def _tell(self, work: _Work, *, end: bool = False) -> None:
         for listener in work.listeners:
-            listener.tell()
+            listener.tell(end)
 
     def _labour(self) -> None:
         while (work := self._next()) is not None:
@@ -294,7 +298,7 @@ class Jobs:
         for ticket in work.tickets:
             if not ticket.cancelled:
                 self._finish(ticket)
-        self._tell(work)
+        self._tell(work, end=True)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

@@ -12,12 +12,15 @@ from attnscope.server.desk import Desk
 _FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
     ("answer", {}),
     ("maps", {"measure": "weight"}),
+    ("maps", {"measure": "head_norm"}),
     ("words", {}),
+    ("heads", {}),
     ("maps", {"measure": "attention_norm"}),
     ("maps", {"measure": "block_norm"}),
-    ("heads", {}),
 )
-"""By view, what is asked of every model; what is not said here is left as it is."""
+"""By view, what is asked of every model, as the page and its story ask it; what is not said is left as it is."""
+_CHANGES = ("weight", "head_norm")
+_MOST_CLASSES = 3
 
 
 def warm(desk: Desk) -> None:
@@ -32,9 +35,14 @@ def warm(desk: Desk) -> None:
 
 def _questions(desk: Desk, example: Example) -> Iterator[tuple[str, dict[str, Any]]]:
     text = example.model_dump()
+    models = {"a": desk.session.models.a, "b": desk.session.models.b}
+    slots = [slot for slot, info in models.items() if info is not None]
     for view, options in _FIRST:
-        for slot in desk.models.slots:
+        for slot in slots:
             yield view, {**text, **options, "slot": slot}
-    if len(desk.models.slots) > 1:
-        for measure in ("weight", "attention_norm"):
+    if len(slots) > 1:
+        for measure in _CHANGES:
             yield "change", {**text, "measure": measure}
+    for slot, info in models.items():
+        for name in info.classes[:_MOST_CLASSES] if info is not None else ():
+            yield "words", {**text, "slot": slot, "target": name}
