@@ -29,4 +29,16 @@ export const VIEWS: readonly ViewEntry[] = [
     question: "What does each head look at, and what does it take in?",
     View: lazy(() => import("./heads/View")),
   },
+  {
+    name: "words",
+    title: "Words",
+    question: "What does each word add to the decision?",
+    View: lazy(() => import("./words/View")),
+  },
+  {
+    name: "search",
+    title: "Search",
+    question: "Which heads and layers look at a word?",
+    View: lazy(() => import("./search/View")),
+  },
 ];

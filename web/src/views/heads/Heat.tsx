@@ -224,11 +224,13 @@ function Frame({ heat, palette, cursor }: { heat: HeatLayout; palette: Palette; 
   );
 }
 
+const BAR = 126;
+
 /** The colours with numbers at their ends and halfway, where the root of the largest is half. */
 function ScaleBar({ map, heat, palette }: { map: HeatMap; heat: HeatLayout; palette: Palette }) {
   const colours = steps(map.scale, palette);
   const signed = map.scale === "difference";
-  const step = 14;
+  const step = BAR / colours.length;
   const numbers: [number, string][] = signed
     ? [
         [0, value(map.low, true)],
@@ -244,16 +246,16 @@ function ScaleBar({ map, heat, palette }: { map: HeatMap; heat: HeatLayout; pale
       ];
   return (
     <g transform={`translate(0 ${heat.height + 8})`} fontSize={10} fill={palette.soft}>
-      <rect x={-0.5} y={-0.5} width={colours.length * step + 1} height={7} fill="none" stroke={palette.rule} />
+      <rect x={-0.5} y={-0.5} width={BAR + 1} height={7} fill="none" stroke={palette.rule} />
       {colours.map((colour, place) => (
         <rect key={colour} x={place * step} width={step + 0.2} height={6} fill={colour} />
       ))}
       {numbers.map(([at, text]) => (
         <text
           key={at}
-          x={(at * (colours.length - 1) + 0.5) * step}
+          x={at * BAR}
           y={17}
-          textAnchor="middle"
+          textAnchor={at === 0 ? "start" : "middle"}
           style={{ fontVariantNumeric: "tabular-nums" }}
         >
           {text}

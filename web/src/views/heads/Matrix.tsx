@@ -148,6 +148,9 @@ function Mean({ mean, layer, panel, panels, statistic, layout, palette }: MeanPr
   );
 }
 
+/** How long a legend's colours are. */
+const BAR = 81;
+
 /** Each scale once, with its numbers. */
 function Legends({ panels, statistic, layout, palette }: Omit<DrawingProps, "active">) {
   const scales = [...new Set(panels.rows.flat().map((panel) => panel.scale))];
@@ -163,8 +166,8 @@ function Legends({ panels, statistic, layout, palette }: Omit<DrawingProps, "act
               {scale === "difference" ? written(-panels.furthest, statistic.unit, true) : "0"}
             </text>
             <rect x={31.5} y={-0.5} width={82} height={9} fill="none" stroke={palette.rule} />
-            {steps(scale, palette).map((colour, at) => (
-              <rect key={colour} x={32 + at * 9} width={9.2} height={8} fill={colour} />
+            {steps(scale, palette).map((colour, at, { length }) => (
+              <rect key={colour} x={32 + (at * BAR) / length} width={BAR / length + 0.2} height={8} fill={colour} />
             ))}
             {scale === "difference" && (
               <text y={18} x={73} textAnchor="middle">

@@ -31,6 +31,7 @@ import {
   statistics,
   valuesOf,
 } from "./statistics";
+import "../../parts/details.css";
 import "./heads.css";
 
 export default function HeadsView({ subject }: ViewProps) {
