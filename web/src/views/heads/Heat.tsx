@@ -225,12 +225,14 @@ function Frame({ heat, palette, cursor }: { heat: HeatLayout; palette: Palette; 
 }
 
 const BAR = 126;
+const BOTH_WAYS = 192;
 
 /** The colours with numbers at their ends and halfway, where the root of the largest is half. */
 function ScaleBar({ map, heat, palette }: { map: HeatMap; heat: HeatLayout; palette: Palette }) {
   const colours = steps(map.scale, palette);
   const signed = map.scale === "difference";
-  const step = BAR / colours.length;
+  const bar = signed ? BOTH_WAYS : BAR;
+  const step = bar / colours.length;
   const numbers: [number, string][] = signed
     ? [
         [0, value(map.low, true)],
@@ -246,14 +248,14 @@ function ScaleBar({ map, heat, palette }: { map: HeatMap; heat: HeatLayout; pale
       ];
   return (
     <g transform={`translate(0 ${heat.height + 8})`} fontSize={10} fill={palette.soft}>
-      <rect x={-0.5} y={-0.5} width={BAR + 1} height={7} fill="none" stroke={palette.rule} />
+      <rect x={-0.5} y={-0.5} width={bar + 1} height={7} fill="none" stroke={palette.rule} />
       {colours.map((colour, place) => (
         <rect key={colour} x={place * step} width={step + 0.2} height={6} fill={colour} />
       ))}
       {numbers.map(([at, text]) => (
         <text
           key={at}
-          x={at * BAR}
+          x={at * bar}
           y={17}
           textAnchor={at === 0 ? "start" : "middle"}
           style={{ fontVariantNumeric: "tabular-nums" }}

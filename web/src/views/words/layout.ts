@@ -45,10 +45,7 @@ export function textLayout(found: Rows, series: Series, width: number, top: numb
     let together = own;
     for (let next = at + 1; next < inOrder.length && isGlued(inOrder[next]!); next++)
       together += 1 + wide(inOrder[next]!);
-    if (x > 0 && !isGlued(row) && x + gap + together > width) {
-      x = 0;
-      line++;
-    } else if (x > 0 && x + gap + own > width) {
+    if (x > 0 && x + gap + (isGlued(row) ? own : together) > width) {
       x = 0;
       line++;
     }
