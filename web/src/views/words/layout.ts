@@ -9,7 +9,7 @@ const LINE = 60;
 export const REACH = 20;
 const HIGH = 20;
 const BLANK = 5;
-const PAD = 2;
+const PAD = 1.5;
 const TITLE = 20;
 
 export interface WordBox {
@@ -40,11 +40,10 @@ export function textLayout(found: Rows, series: Series, width: number, top: numb
   const wide = (row: Row) => measure(row.name, row.special ? TYPE - 4 : TYPE) + 2 * PAD;
   for (const [at, row] of inOrder.entries()) {
     const own = wide(row);
-    const gap = x === 0 ? 0 : isGlued(row) ? 1 : BLANK;
+    const gap = x === 0 ? 0 : isGlued(row) ? 0 : BLANK;
     // What can't begin a line goes to the next one with what stands before it.
     let together = own;
-    for (let next = at + 1; next < inOrder.length && isGlued(inOrder[next]!); next++)
-      together += 1 + wide(inOrder[next]!);
+    for (let next = at + 1; next < inOrder.length && isGlued(inOrder[next]!); next++) together += wide(inOrder[next]!);
     if (x > 0 && x + gap + (isGlued(row) ? own : together) > width) {
       x = 0;
       line++;
