@@ -3,7 +3,262 @@
  * Do not make direct changes to the file.
  */
 
-export type paths = Record<string, never>;
+export interface paths {
+  "/api/session": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Session
+     * @description What there is to ask: the models, the measures, the limits.
+     */
+    get: operations["session"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/answer": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * The tokens of a text, and the likeliest answers of the model's head.
+     * @description The tokens of a text, and the likeliest answers of the model's head.
+     *
+     *     Models without a head, question answering, token classifiers, masked language models without a gap to fill, and
+     *     encoder–decoders without a target have no list of answers; `reason` says which it is.
+     */
+    post: operations["answer"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/change": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * How far model B's maps lie from model A's, by layer and head, and which words gained and lost.
+     * @description How far model B's maps lie from model A's, by layer and head, and which words gained and lost.
+     */
+    post: operations["change"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/faithfulness": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * How far the probability of the decision falls as the tokens a method ranks highest are taken away.
+     * @description How far the probability of the decision falls as the tokens a method ranks highest are taken away.
+     */
+    post: operations["faithfulness"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/head": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * How much one head takes from each key to each query: α beside ‖αf(x)‖.
+     * @description How much one head takes from each key to each query: α beside ‖αf(x)‖.
+     */
+    post: operations["head"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/heads": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * For every head the share of each kind of token and of the neighbours, its entropy, and what it is called.
+     * @description For every head the share of each kind of token and of the neighbours, its entropy, and what it is called.
+     */
+    post: operations["heads"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/maps": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * The strongest keys of every query, by layer and head: what the flow graph is traced from.
+     * @description The strongest keys of every query, by layer and head: what the flow graph is traced from.
+     *
+     *     In the direct reading heads stay apart; cumulative and flow readings, which are over layers, take their mean.
+     */
+    post: operations["maps"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/search": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Which heads and layers take at least a share of a row from a word, or give it to a word from others.
+     * @description Which heads and layers take at least a share of a row from a word, or give it to a word from others.
+     *
+     *     "to" are queries that look at the word, "from" is where the word itself looks. Shares of words are sums over the
+     *     pieces of the key and means over those of the query.
+     */
+    post: operations["search"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/views/words": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * What each token adds to a logit, and how much of the attention it gets, by weight and by norm.
+     * @description What each token adds to a logit, and how much of the attention it gets, by weight and by norm.
+     *
+     *     A model that decides nothing on the text has attention alone; `reason` says why.
+     */
+    post: operations["words"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/jobs/{name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Job
+     * @description Where the work on a question stands.
+     */
+    get: operations["job"];
+    put?: never;
+    post?: never;
+    /**
+     * Cancel
+     * @description Give a question back; others who asked the same still get their answer.
+     */
+    delete: operations["cancel"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/jobs/{name}/events": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Events
+     * @description Each change of a job until its end, as server-sent events.
+     */
+    get: operations["events"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/results/{key}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Result
+     * @description An answer: an artifact and its arrays.
+     */
+    get: operations["result"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
@@ -13,9 +268,8 @@ export interface components {
      */
     Answer: {
       /**
-       * Kind
-       * @default answer
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "answer";
       /** Model */
@@ -33,6 +287,17 @@ export interface components {
       /** Choices */
       choices: components["schemas"]["Choice"][];
     };
+    Artifact:
+      | components["schemas"]["Answer"]
+      | components["schemas"]["Change"]
+      | components["schemas"]["Faithfulness"]
+      | components["schemas"]["Flow"]
+      | components["schemas"]["FlowChange"]
+      | components["schemas"]["Head"]
+      | components["schemas"]["Heads"]
+      | components["schemas"]["Maps"]
+      | components["schemas"]["Search"]
+      | components["schemas"]["Words"];
     /**
      * Availability
      * @description In which of the models something can be had, and why not where it can't.
@@ -59,9 +324,8 @@ export interface components {
      */
     Change: {
       /**
-       * Kind
-       * @default change
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "change";
       /** Model */
@@ -93,6 +357,21 @@ export interface components {
       reconstruction_error: number;
     };
     /**
+     * ChangeRequest
+     * @description By which measure.
+     */
+    ChangeRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Measure
+       * @default weight
+       */
+      measure: string;
+    };
+    /**
      * Choice
      * @description One of the things a model could have answered.
      */
@@ -117,6 +396,31 @@ export interface components {
       texts: number;
     };
     /**
+     * EdgeChange
+     * @description An edge of either graph, or of both; a strength is None in a graph without it.
+     */
+    EdgeChange: {
+      /** Layer */
+      layer: number;
+      /** Query */
+      query: number | null;
+      /** Key */
+      key: number;
+      /**
+       * Where
+       * @enum {string}
+       */
+      where: "base" | "tuned" | "both";
+      /** Base Heads */
+      base_heads: number[];
+      /** Tuned Heads */
+      tuned_heads: number[];
+      /** Base Strength */
+      base_strength: number | null;
+      /** Tuned Strength */
+      tuned_strength: number | null;
+    };
+    /**
      * Example
      * @description A text to open with.
      */
@@ -138,9 +442,8 @@ export interface components {
      */
     Faithfulness: {
       /**
-       * Kind
-       * @default faithfulness
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "faithfulness";
       /** Model */
@@ -155,6 +458,160 @@ export interface components {
       verdicts: string[];
       /** Verdict */
       verdict: string;
+    };
+    /**
+     * FaithfulnessRequest
+     * @description Of which methods.
+     */
+    FaithfulnessRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /**
+       * Methods
+       * @default [
+       *       "decomposed",
+       *       "attnlrp",
+       *       "integrated_gradients",
+       *       "gradient_x_input",
+       *       "rollout_block_norm",
+       *       "rollout_weight",
+       *       "weight",
+       *       "random"
+       *     ]
+       */
+      methods: string[];
+    };
+    /**
+     * Flow
+     * @description The traced graph of one text in one model.
+     */
+    Flow: {
+      /**
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
+       */
+      kind: "flow";
+      /** Model */
+      model: string;
+      /** Text */
+      text: string | null;
+      /** Pair */
+      pair: string | null;
+      /** Measure */
+      measure: string;
+      /**
+       * Reading
+       * @enum {string}
+       */
+      reading: "direct" | "cumulative" | "flow";
+      /** Stack */
+      stack: string;
+      /**
+       * Unit
+       * @enum {string}
+       */
+      unit: "token" | "word";
+      /** Tokens */
+      tokens: string[];
+      /** Layers */
+      layers: number[];
+      /** Heads */
+      heads: number[];
+      target: components["schemas"]["FlowTarget"];
+      /** Threshold */
+      threshold: number;
+      /**
+       * By
+       * @enum {string}
+       */
+      by: "share" | "value";
+      /** Decay */
+      decay: number;
+      /** Nodes */
+      nodes: components["schemas"]["FlowNode"][];
+      /** Edges */
+      edges: components["schemas"]["FlowEdge"][];
+      values: components["schemas"]["Histogram"];
+      /** Reconstruction Error */
+      reconstruction_error: number;
+    };
+    /**
+     * FlowChange
+     * @description The traced graphs of one text in two models, laid over each other.
+     */
+    FlowChange: {
+      /**
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
+       */
+      kind: "flow_change";
+      base: components["schemas"]["Flow"];
+      tuned: components["schemas"]["Flow"];
+      /** Nodes */
+      nodes: components["schemas"]["NodeChange"][];
+      /** Edges */
+      edges: components["schemas"]["EdgeChange"][];
+    };
+    /**
+     * FlowEdge
+     * @description A query that draws on a key with at least the threshold.
+     */
+    FlowEdge: {
+      /** Layer */
+      layer: number;
+      /** Query */
+      query: number | null;
+      /** Key */
+      key: number;
+      /** Heads */
+      heads: number[];
+      /** Strength */
+      strength: number;
+    };
+    /**
+     * FlowNode
+     * @description A token at a level that the target draws on, or the target itself.
+     */
+    FlowNode: {
+      /** Layer */
+      layer: number;
+      /** Token */
+      token: number | null;
+      /** Influence */
+      influence: number;
+      /** Share */
+      share: number;
+    };
+    /**
+     * FlowTarget
+     * @description What was traced: a token behind the top layer, or a logit.
+     */
+    FlowTarget: {
+      /**
+       * Kind
+       * @enum {string}
+       */
+      kind: "token" | "logit";
+      /** Label */
+      label: string;
+      /**
+       * Token
+       * @default null
+       */
+      token: number | null;
+      /**
+       * Value
+       * @default null
+       */
+      value: number | null;
     };
     /**
      * FoundText
@@ -180,9 +637,8 @@ export interface components {
      */
     Head: {
       /**
-       * Kind
-       * @default head
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "head";
       /** Model */
@@ -210,6 +666,34 @@ export interface components {
       reconstruction_error: number;
     };
     /**
+     * HeadRequest
+     * @description Which head, counted from 1.
+     */
+    HeadRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /** Layer */
+      layer: number;
+      /** Head */
+      head: number;
+      /**
+       * Unit
+       * @default token
+       * @enum {string}
+       */
+      unit: "token" | "word";
+      /** Stack */
+      stack?: string | null;
+    };
+    /**
      * Heads
      * @description Where each head looks, by weight and by head_norm; shares of a row, mean over queries.
      *
@@ -222,9 +706,8 @@ export interface components {
      */
     Heads: {
       /**
-       * Kind
-       * @default heads
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "heads";
       /** Model */
@@ -255,6 +738,38 @@ export interface components {
       roles: string[][];
       /** Reconstruction Error */
       reconstruction_error: number;
+    };
+    /**
+     * HeadsRequest
+     * @description In which units.
+     */
+    HeadsRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /**
+       * Unit
+       * @default token
+       * @enum {string}
+       */
+      unit: "token" | "word";
+    };
+    /**
+     * Histogram
+     * @description How the values lie that a threshold is compared with: `counts[i]` of them from `edges[i]` to `edges[i + 1]`.
+     */
+    Histogram: {
+      /** Edges */
+      edges: number[];
+      /** Counts */
+      counts: number[];
     };
     /**
      * Job
@@ -305,9 +820,8 @@ export interface components {
      */
     Maps: {
       /**
-       * Kind
-       * @default maps
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "maps";
       /** Model */
@@ -343,6 +857,41 @@ export interface components {
       holds_residual: boolean;
       /** Reconstruction Error */
       reconstruction_error: number;
+    };
+    /**
+     * MapsRequest
+     * @description Which maps, and how they are read.
+     */
+    MapsRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /**
+       * Measure
+       * @default block_norm
+       */
+      measure: string;
+      /**
+       * Reading
+       * @default direct
+       * @enum {string}
+       */
+      reading: "direct" | "cumulative" | "flow";
+      /**
+       * Unit
+       * @default token
+       * @enum {string}
+       */
+      unit: "token" | "word";
+      /** Stack */
+      stack?: string | null;
     };
     /**
      * MeasureInfo
@@ -410,6 +959,25 @@ export interface components {
       words_shared: boolean;
     };
     /**
+     * NodeChange
+     * @description A token at a level, in the graphs of two models; a share is None in a model whose target does not draw on it.
+     */
+    NodeChange: {
+      /** Layer */
+      layer: number;
+      /** Token */
+      token: number | null;
+      /**
+       * Where
+       * @enum {string}
+       */
+      where: "base" | "tuned" | "both";
+      /** Base Share */
+      base_share: number | null;
+      /** Tuned Share */
+      tuned_share: number | null;
+    };
+    /**
      * Problem
      * @description Why a request was refused: the body of every answer that is an error.
      */
@@ -429,9 +997,8 @@ export interface components {
      */
     Search: {
       /**
-       * Kind
-       * @default search
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "search";
       /** Model */
@@ -477,6 +1044,57 @@ export interface components {
       reconstruction_error: number;
     };
     /**
+     * SearchRequest
+     * @description Which word, and how much counts.
+     */
+    SearchRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /** Word */
+      word: string;
+      /**
+       * Measure
+       * @default weight
+       */
+      measure: string;
+      /**
+       * Threshold
+       * @default 0.3
+       */
+      threshold: number;
+      /**
+       * Direction
+       * @default to
+       * @enum {string}
+       */
+      direction: "to" | "from";
+      /**
+       * Where
+       * @default text
+       * @enum {string}
+       */
+      where: "text" | "corpus";
+      /**
+       * Unit
+       * @default word
+       * @enum {string}
+       */
+      unit: "token" | "word";
+      /**
+       * Corpus
+       * @default []
+       */
+      corpus: string[];
+    };
+    /**
      * Session
      * @description Everything the browser needs to know before it asks.
      */
@@ -491,6 +1109,22 @@ export interface components {
       limits: components["schemas"]["Limits"];
       demo: components["schemas"]["Example"] | null;
       corpus: components["schemas"]["CorpusInfo"] | null;
+    };
+    /**
+     * SlotRequest
+     * @description A question to one of the models.
+     */
+    SlotRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
     };
     /**
      * Slots
@@ -529,9 +1163,8 @@ export interface components {
      */
     Words: {
       /**
-       * Kind
-       * @default words
-       * @constant
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
        */
       kind: "words";
       /** Model */
@@ -575,6 +1208,35 @@ export interface components {
       /** Reconstruction Error */
       reconstruction_error: number;
     };
+    /**
+     * WordsRequest
+     * @description For which target, and by which method.
+     */
+    WordsRequest: {
+      /** Text */
+      text: string;
+      /** Pair */
+      pair?: string | null;
+      /**
+       * Slot
+       * @default a
+       * @enum {string}
+       */
+      slot: "a" | "b";
+      /** Target */
+      target?: string | null;
+      /**
+       * Unit
+       * @default token
+       * @enum {string}
+       */
+      unit: "token" | "word";
+      /**
+       * Method
+       * @default decomposed
+       */
+      method: string;
+    };
   };
   responses: never;
   parameters: never;
@@ -583,4 +1245,591 @@ export interface components {
   pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+  session: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
+        };
+      };
+    };
+  };
+  answer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SlotRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  change: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ChangeRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  faithfulness: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["FaithfulnessRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  head: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["HeadRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  heads: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["HeadsRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  maps: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["MapsRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  search: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SearchRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  words: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WordsRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description The question waits or is worked on */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too much is waiting already */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  job: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Job"];
+        };
+      };
+      /** @description There is no such thing, or none any more */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  cancel: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description There is no such thing, or none any more */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  events: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A Job for each change */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "text/event-stream": string;
+        };
+      };
+      /** @description There is no such thing, or none any more */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  result: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        key: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A safetensors file with an Artifact as JSON in its metadata */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      /** @description There is no such thing, or none any more */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Something about the request is wrong */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+}

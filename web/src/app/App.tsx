@@ -7,6 +7,7 @@ import { followHistory, useStore } from "../state/store";
 import { type Subject, useSubject } from "../state/subject";
 import { VIEWS } from "../views";
 import { ErrorBoundary } from "./ErrorBoundary";
+import { Story } from "./Story";
 import { TopBar } from "./TopBar";
 import { useKeys } from "./useKeys";
 import { ViewTabs } from "./ViewTabs";
@@ -23,6 +24,7 @@ export function App() {
     <>
       <TopBar subject={subject} />
       <Stage subject={subject} />
+      <Story subject={subject} />
     </>
   );
 }

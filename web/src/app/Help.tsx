@@ -1,5 +1,7 @@
 import { Popover } from "../parts/Popover";
 import { startAgain, useStore } from "../state/store";
+import type { Subject } from "../state/subject";
+import { stepsFor, storyStep } from "./Story";
 
 const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["/", "go to the text"],
@@ -12,7 +14,7 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
 ];
 
 /** Where the story comes back from, and what the keys do. */
-export function Help() {
+export function Help({ subject }: { subject: Subject }) {
   const choose = useStore((state) => state.choose);
   return (
     <Popover button="?" label="Help" className="icon" align="end">
@@ -24,7 +26,7 @@ export function Help() {
                 type="button"
                 className="quiet"
                 onClick={() => {
-                  choose({ story: 1 });
+                  choose(storyStep(stepsFor(subject), 1));
                   close();
                 }}
               >

@@ -27,7 +27,7 @@ export function TopBar({ subject }: { subject: Subject }) {
         </h1>
         <TextForm subject={subject} />
         <ThemeButton />
-        <Help />
+        <Help subject={subject} />
       </div>
       <div className="top-row second">
         <Answers subject={subject} />

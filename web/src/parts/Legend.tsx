@@ -14,7 +14,7 @@ export function Legend({ scale, from, to, middle, label }: Props) {
       <span className="small numbers">{from}</span>
       <svg viewBox={`0 0 ${scale.length} 1`} preserveAspectRatio="none" aria-hidden="true">
         {scale.map((colour, place) => (
-          <rect key={place} x={place} width={1.02} height={1} fill={colour} />
+          <rect shapeRendering="crispEdges" key={place} x={place} width={1.02} height={1} fill={colour} />
         ))}
       </svg>
       {middle && <span className="small numbers">{middle}</span>}

@@ -9,10 +9,11 @@ interface Props {
   palette: Palette;
   zoom: ReturnType<typeof useZoom>;
   draw: "rings" | "sankey";
+  onZoom: (key: string) => void;
 }
 
 /** What the colours stand for, in numbers; and how near one is. */
-export function Key({ flow, palette, zoom, draw }: Props) {
+export function Key({ flow, palette, zoom, draw, onZoom }: Props) {
   const { most } = flow.picture;
   const both = flow.a && flow.b;
   const from = percent(flow.threshold);
@@ -57,7 +58,7 @@ export function Key({ flow, palette, zoom, draw }: Props) {
           className="quiet"
           aria-label="Zoom out"
           disabled={zoom.zoom.k === 1}
-          onClick={() => zoom.by(1 / 1.5)}
+          onClick={() => onZoom("-")}
         >
           −
         </button>
@@ -66,11 +67,11 @@ export function Key({ flow, palette, zoom, draw }: Props) {
           className="quiet numbers"
           aria-label="Zoom to fit"
           disabled={zoom.zoom.k === 1}
-          onClick={zoom.reset}
+          onClick={() => onZoom("0")}
         >
           {Math.round(zoom.zoom.k * 100)} %
         </button>
-        <button type="button" className="quiet" aria-label="Zoom in" onClick={() => zoom.by(1.5)}>
+        <button type="button" className="quiet" aria-label="Zoom in" onClick={() => onZoom("+")}>
           +
         </button>
       </span>

@@ -15,7 +15,7 @@ import { FlowNote } from "./FlowNote";
 import { Key } from "./Key";
 import { measured } from "./lettering";
 import { type Pointed, Rings } from "./Rings";
-import { frame, locate } from "./rings";
+import { focus, frame, locate } from "./rings";
 import { Sankey } from "./Sankey";
 import { sankey } from "./sankey";
 import { Tip } from "./Tip";
@@ -155,13 +155,15 @@ function Stage({ ref, onStage, flow, zoom, working, asked }: StageProps) {
     const isSame = found && flow.selected !== null && picture.of[flow.selected] === found.group;
     choose({ word: found && !isSame ? labelOf(found.group) : null });
   };
+  const onZoom = (key: string) =>
+    zoom.key(key, rings ? focus(rings, flow.selected === null ? null : picture.of[flow.selected]!) : undefined);
   const onKeys = (event: KeyboardEvent) => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by) {
       const now = flow.selected === null ? (by > 0 ? -1 : 0) : picture.of[flow.selected]!;
       choose({ word: labelOf((now + by + groups.length) % groups.length) }, { quiet: flow.selected !== null });
-    } else if (!zoom.key(event.key)) return;
+    } else if (!onZoom(event.key)) return;
     event.preventDefault();
   };
   // What another view or the text points at is shown here too.
@@ -198,7 +200,7 @@ function Stage({ ref, onStage, flow, zoom, working, asked }: StageProps) {
           </div>
         )}
       </div>
-      <Key flow={flow} palette={palette} zoom={zoom} draw={draw} />
+      <Key flow={flow} palette={palette} zoom={zoom} draw={draw} onZoom={onZoom} />
       {pointer && (
         <Tooltip x={pointer.x} y={pointer.y}>
           <Tip flow={flow} level={pointer.level} group={pointer.group} />

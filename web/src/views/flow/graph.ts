@@ -70,6 +70,15 @@ export function side(parcel: Parcel<Maps>, options: Tracing): Side {
   };
 }
 
+/** The largest share, over heads, of what a token takes in behind the last layer. */
+export function strongestShare(parcel: Parcel<Maps>, token: number): number {
+  const top = layerMap(parcel, parcel.artifact.layers.length - 1);
+  const tokens = parcel.artifact.tokens.labels.length;
+  let most = 0;
+  for (let head = 0; head < top.heads; head++) most = Math.max(most, top.share[(head * tokens + token) * top.kept]!);
+  return most;
+}
+
 /** One layer of the parcel, as it lies there. */
 export function layerMap(parcel: Parcel<Maps>, layer: number): LayerMap {
   const { shape, data } = array(parcel, "key");

@@ -3,9 +3,13 @@
 import type { Segment } from "../../parts/Segmented";
 import type { Choices } from "../../state/url";
 
-/** A share that leaves a picture one can read: heads are sharper than all of them together. */
-export function defaultThreshold(perHead: boolean, reading: Choices["reading"]): number {
-  return perHead && reading === "direct" ? 0.2 : 0.08;
+/**
+ * A threshold that leaves a picture one can read. Heads are sharper than all of them together; and in a long text the
+ * target's own shares, of which `strongest` is the largest, may all be smaller, and at least that one is to be seen.
+ */
+export function defaultThreshold(perHead: boolean, reading: Choices["reading"], strongest: number): number {
+  const usual = perHead && reading === "direct" ? 0.2 : 0.08;
+  return Math.max(0.001, Number(Math.min(usual, 0.8 * strongest).toPrecision(2)));
 }
 
 export const READINGS: readonly Segment<Choices["reading"]>[] = [

@@ -76,7 +76,7 @@ export function frame({ width, height, zoom = 1, pan = [0, 0], groups, layers, h
   const size = spokeSize(groups.length);
   const margin = outside === "bent" ? BAND : Math.min(SPOKE * (size / WORD), longest * (size / WORD) + 10);
   const radius = (room - margin) * zoom;
-  const hole = Math.max(30, radius * (layers.length > 8 ? 0.12 : 0.15));
+  const hole = Math.max(30, Math.min(radius * (layers.length > 8 ? 0.12 : 0.15), 72));
   const thick = (radius - hole) / layers.length;
   const rings = layers.map((layer, level) => {
     const outer = radius - level * thick;
@@ -143,7 +143,7 @@ export function gridFor(heads: number, width: number, height: number): Omit<Grid
   let best = { rows: heads, columns: 1, cell: 0 };
   for (let rows = 1; rows <= heads; rows++) {
     const columns = Math.ceil(heads / rows);
-    const cell = Math.min(width / columns, height / rows, heads === 1 ? LARGEST * 1.4 : LARGEST);
+    const cell = Math.min(width / columns, height / rows, heads === 1 ? LARGEST * 2 : LARGEST);
     const blank = rows * columns - heads;
     if (cell > best.cell + 1e-6 || (cell > best.cell - 1e-6 && blank < best.rows * best.columns - heads))
       best = { rows, columns, cell };
@@ -153,6 +153,12 @@ export function gridFor(heads: number, width: number, height: number): Omit<Grid
 
 export function middle(drawn: Frame, group: number): number {
   return (drawn.from[group]! + drawn.to[group]!) / 2;
+}
+
+/** Where one would look closer: at a word, or to the right of the middle. Counted from the middle of the drawing. */
+export function focus(drawn: Frame, group: number | null): readonly [number, number] {
+  const [x, y] = at(group === null ? TAU / 4 : middle(drawn, group), drawn.radius * 0.75);
+  return [x + drawn.cx - drawn.width / 2, y + drawn.cy - drawn.height / 2];
 }
 
 /** What lies at a place of the drawing. */
@@ -361,10 +367,11 @@ function profiles(drawn: Frame, shown: Picture): Marks["profiles"] {
 function line(drawn: Frame, radius: (group: number) => number): string {
   const count = drawn.from.length;
   if (count === 0) return "";
-  let path = `M${xy(at(drawn.from[0]!, radius(0)))}L${xy(at(middle(drawn, 0), radius(0)))}`;
-  for (let group = 1; group < count; group++) {
-    const [from, to] = [middle(drawn, group - 1), middle(drawn, group)];
-    const [start, end] = [radius(group - 1), radius(group)];
+  let path = `M${xy(at(drawn.from[0]!, radius(0)))}`;
+  for (let group = 0; group <= count; group++) {
+    const from = group === 0 ? drawn.from[0]! : middle(drawn, group - 1);
+    const to = group === count ? drawn.to[count - 1]! : middle(drawn, group);
+    const [start, end] = [radius(Math.max(0, group - 1)), radius(Math.min(count - 1, group))];
     const steps = Math.max(1, Math.ceil((to - from) / 0.05));
     for (let place = 1; place <= steps; place++) {
       const part = place / steps;
@@ -372,7 +379,7 @@ function line(drawn: Frame, radius: (group: number) => number): string {
       path += `L${xy(at(from + (to - from) * part, start + (end - start) * smooth))}`;
     }
   }
-  return `${path}L${xy(at(drawn.to[count - 1]!, radius(count - 1)))}`;
+  return path;
 }
 
 function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {

@@ -1,13 +1,14 @@
 /** Everything the Flow view draws, from what is chosen: the maps of both models, traced here. */
 
 import { useMemo, useRef } from "react";
+import type { Parcel } from "../../api/parcel";
 import { type Asked, useParcel } from "../../api/queries";
 import type { Maps, Slot, Words } from "../../api/types";
 import { type Paths, pathsOf } from "../../methods/tracing";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
 import type { Choices } from "../../state/url";
-import { type Picture, picture, type Side, side } from "./graph";
+import { type Picture, picture, type Side, side, strongestShare } from "./graph";
 import { type Group, groupsOf, ROOM } from "./groups";
 import { defaultThreshold, LOGIT } from "./options";
 
@@ -63,17 +64,19 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
     lastA,
     lastB,
   } = useLatest({ a: mapsA.data, b: mapsB.data, lastA: last(wordsA), lastB: last(wordsB) }, !isWaiting);
-  const threshold = chosenThreshold ?? defaultThreshold(measure.per_head, reading);
+  const threshold = useMemo(() => {
+    const shown = [show === "b" ? undefined : parcelA, show === "a" ? undefined : parcelB].filter(
+      (one) => one !== undefined,
+    );
+    const most = Math.min(1, ...shown.map((parcel) => strongestShare(parcel, targetOf(parcel, chosenTarget))));
+    return chosenThreshold ?? defaultThreshold(measure.per_head, reading, most);
+  }, [parcelA, parcelB, show, chosenTarget, chosenThreshold, measure.per_head, reading]);
 
   const sides = useMemo(() => {
     const wanted = { a: show !== "b" ? parcelA : undefined, b: show !== "a" ? parcelB : undefined };
-    const tokens = (wanted.a ?? wanted.b)?.artifact.tokens;
-    if (!tokens) return null;
-    const found = tokens.labels.indexOf(chosenTarget ?? "");
+    if (!wanted.a && !wanted.b) return null;
     const one = (parcel: typeof parcelA, last: Float32Array | null) =>
-      parcel
-        ? side(parcel, { threshold, layers, heads, target: found >= 0 ? found : parcel.artifact.default_target, last })
-        : null;
+      parcel ? side(parcel, { threshold, layers, heads, target: targetOf(parcel, chosenTarget), last }) : null;
     const a = one(wanted.a, lastA);
     const b = one(wanted.b, lastB);
     const alike = !a || !b || isComparable(a, b);
@@ -120,6 +123,12 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
     asked: show === "b" ? mapsB : mapsA,
     error: (show === "b" ? null : mapsA.error) ?? (show === "a" ? null : mapsB.error),
   };
+}
+
+/** The token that is meant; what the model decides from, if that is not in this text. */
+function targetOf({ artifact }: Parcel<Maps>, label: string | null): number {
+  const found = label === null ? -1 : artifact.tokens.labels.indexOf(label);
+  return found >= 0 ? found : artifact.default_target;
 }
 
 function useMaps(subject: Subject, slot: Slot): Asked<Maps> {

@@ -58,12 +58,13 @@ export function useZoom(element: HTMLElement | null) {
     dragged.current = null;
     return moved;
   };
-  const key = (name: string): boolean => {
-    if (name === "+" || name === "=") by(STEP);
+  /** By a key, or a button of that name; the first step goes towards a place worth a closer look. */
+  const key = (name: string, towards: readonly [number, number] = [0, 0]): boolean => {
+    if (name === "+" || name === "=") by(STEP, ...(zoom.k === 1 ? towards : ([0, 0] as const)));
     else if (name === "-" || name === "−") by(1 / STEP);
     else if (name === "0") setZoom(NONE);
     else return false;
     return true;
   };
-  return { zoom, by, press, move, release, key, reset: () => setZoom(NONE) };
+  return { zoom, by, press, move, release, key };
 }
