@@ -99,7 +99,9 @@ def tiny(seed: int = 0, name: str = "tiny") -> ats.Model:
     return ats.Model(model, zoo.tokenizer("bert"), name=name)
 
 
-LOADS = {"a": lambda: tiny(0, "base"), "b": lambda: tiny(1, "tuned")}
+BASE, TUNED = tiny(0, "base"), tiny(1, "tuned")
+LOADS: dict[str, Callable[[], ats.Model]] = {"a": lambda: BASE, "b": lambda: TUNED}
+"""Shared between tests: nobody may change them."""
 
 Start = Callable[..., TestClient]
 
@@ -139,7 +141,7 @@ class Served:
         ready = threading.Event()
         listening = listen.bound(given.host, 0)
         server = listen.server(create_app(desk), desk, ready.set)
-        thread = threading.Thread(target=listen.run, args=(server, listening))
+        thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         self._running.append((server, thread))
         assert ready.wait(30)

@@ -163,8 +163,19 @@ def test_where_it_is_by_default(monkeypatch):
     assert default_folder() == Path("/home/me/.cache/attnscope")
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert default_folder() == Path("/elsewhere/attnscope")
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/a/whole/path")
+    assert default_folder() == Path("/home/me/.cache/attnscope")
     monkeypatch.setattr(sys, "platform", "darwin")
     assert default_folder() == Path("/home/me/Library/Caches/attnscope")
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "/data")
     assert default_folder() == Path("/data/attnscope/cache")
+
+
+def test_without_a_home(monkeypatch):
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(InputError, match="--no-cache"):
+        default_folder()

@@ -103,7 +103,7 @@ def test_what_is_no_http(served):
         with socket.create_connection((url.host, url.port), timeout=10) as connection:
             connection.sendall(nonsense + b"\r\n\r\n")
             assert not connection.recv(1000).startswith(b"HTTP/1.1 2")
-    with httpx2.Client(base_url=url) as client:
+    with httpx2.Client(base_url=url, timeout=60) as client:
         assert client.get("/api/session").status_code == 200
 
 

@@ -105,7 +105,9 @@ def serve(
             from attnscope.server.warm import warm
 
             loads = _loads(base, tuned, adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
-            settings = _settings(host, name or [], secret, corpus, cache, keep=not no_cache, demo=base is None)
+            settings = _settings(
+                host, name or [], secret, corpus, cache, keep=not no_cache, demo=base is None, workers=len(loads)
+            )
             listen.share_cores(settings.workers)
             desk = Desk(Models(loads, most_bytes=room() if memory is None else int(memory * 2**30)), settings)
             desk.session  # noqa: B018 - a model that can't be used is refused before anything is served
@@ -119,8 +121,11 @@ def serve(
             if open_page:
                 threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
 
-        if not listen.run(listen.server(app, desk, ready), listening):
-            _leave()
+        try:
+            listen.server(app, desk, ready).run(sockets=[listening])
+        finally:
+            if desk.jobs.working:
+                _leave()
 
 
 def _secret(token: str | None, host: str) -> str | None:
@@ -140,7 +145,8 @@ def _loads(base: str | None, tuned: str | None, adapter: str | None, **options: 
     from attnscope.models.model import Model
 
     if base is None:
-        return {"a": demo_model, "b": tuned_demo_model}
+        options.pop("allow_pickle")
+        return {"a": partial(demo_model, **options), "b": partial(tuned_demo_model, **options)}
     loads: dict[str, Load] = {"a": partial(Model.from_pretrained, base, **options)}
     if tuned is not None or adapter is not None:
         loads["b"] = partial(Model.from_pretrained, tuned or base, adapter=adapter, **options)
@@ -148,7 +154,15 @@ def _loads(base: str | None, tuned: str | None, adapter: str | None, **options: 
 
 
 def _settings(
-    host: str, names: list[str], token: str | None, corpus: Path | None, cache: Path | None, *, keep: bool, demo: bool
+    host: str,
+    names: list[str],
+    token: str | None,
+    corpus: Path | None,
+    cache: Path | None,
+    *,
+    keep: bool,
+    demo: bool,
+    workers: int,
 ) -> "Settings":
     from attnscope.analyses.demo import SENTENCE
     from attnscope.artifacts.session import Example
@@ -162,7 +176,8 @@ def _settings(
         token=token,
         example=Example(text=SENTENCE, pair=None) if demo else None,
         corpus=None if corpus is None else read_corpus(corpus, CHARACTERS),
-        cache=(cache or default_folder()) if keep else None,
+        cache=(cache.expanduser() if cache else default_folder()) if keep else None,
+        workers=workers,
     )
 
 

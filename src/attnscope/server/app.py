@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from attnscope.errors import AttnscopeError
 from attnscope.server import static
 from attnscope.server.desk import Desk
 from attnscope.server.jobs import DEFECT, QueueFull
-from attnscope.server.routes import TOO_MANY, api
+from attnscope.server.routes import NOT_FOUND, TOO_MANY, api
 from attnscope.server.security import Guard
 
+_SHOWN = 100
+"""Letters of an address that are repeated."""
 _SCHEMAS = "#/components/schemas/"
 
 
@@ -92,9 +95,13 @@ def _misread(_: Request, error: Exception) -> JSONResponse:
     return _said(422, f"{_mistake(found[0])}{more}")
 
 
-def _failed(_: Request, error: Exception) -> JSONResponse:
+def _failed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return _said(error.status_code, str(error.detail), error.headers)
+    said = str(error.detail)
+    if said == HTTPStatus(error.status_code).phrase:  # the framework's own word for it, which is no sentence
+        path = request.url.path[:_SHOWN]
+        said = f"there is nothing at {path}" if error.status_code == NOT_FOUND else f"{path}: {said.lower()}"
+    return _said(error.status_code, said, error.headers)
 
 
 def _broken(_request: Request, _error: Exception) -> JSONResponse:

@@ -168,12 +168,16 @@ class Cache:
 
 def default_folder() -> Path:
     """Where programs keep such things on this platform."""
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise InputError("there is no home folder to keep results in; name one with --cache, or --no-cache") from error
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "attnscope" / "cache"
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "attnscope"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "attnscope"
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (given if given.is_absolute() else home / ".cache") / "attnscope"
 
 
 def _size(path: Path) -> int:

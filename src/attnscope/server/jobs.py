@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attnscope.artifacts.job import Job, JobState
 from attnscope.errors import AttnscopeError
@@ -21,12 +21,12 @@ _log = logging.getLogger("attnscope.server")
 DEFECT = "this is a defect of attnscope, not a mistake of yours; the server's log says more"
 REMEMBERED = 600.0
 """Seconds for which a finished ticket is known."""
-MOST_TICKETS = 5_000
+MOST_TICKETS = 2_000
 _KEEP_ALIVE = 15.0
 _BETWEEN_EVENTS = 0.05
 """Seconds between reports of progress; an end is told at once."""
-_PATIENCE = 5.0
-"""Seconds that the workers have to come to an end."""
+_PATIENCE, _POLL = 5.0, 0.01
+"""Seconds that the workers have to come to an end, and between looks whether they have."""
 
 Progress = Callable[[int, int], None]
 
@@ -48,6 +48,14 @@ class Task:
     view: str
     slots: frozenset[str]
     work: Callable[[Progress], None]
+
+    def over(self) -> "Task":
+        """The same without what it was to do, which holds whole texts."""
+        return replace(self, work=_nothing)
+
+
+def _nothing(_progress: Progress) -> None:
+    """What is left to do when all is done."""
 
 
 @dataclass(eq=False, frozen=True)
@@ -116,8 +124,7 @@ class Jobs:
             threading.Thread(target=self._labour, name=f"attnscope worker {number}", daemon=True)
             for number in range(1, workers + 1)
         ]
-        for thread in self._threads:
-            thread.start()
+        self._started = False
 
     def submit(self, task: Task) -> Job:
         """A ticket for a task, which joins equal ones that wait or run."""
@@ -128,6 +135,7 @@ class Jobs:
             if work is None:
                 work = self._works[task.key] = _Work(task)
                 self._queue.append(work)
+                self._start()
                 self._changed.notify_all()
             return self._ticket(work).seen()
 
@@ -135,7 +143,7 @@ class Jobs:
         """A ticket for a task whose result is there already."""
         with self._changed:
             self._forget()
-            ticket = self._ticket(_Work(task, state="done"))
+            ticket = self._ticket(_Work(task.over(), state="done", done=1, total=1))
             self._finish(ticket)
             return ticket.seen()
 
@@ -199,9 +207,21 @@ class Jobs:
     def join(self) -> bool:
         """Wait a little for the workers to come to an end; whether all did."""
         deadline = time.monotonic() + _PATIENCE
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        while self.working and time.monotonic() < deadline:
+            time.sleep(_POLL)
+        return not self.working
+
+    @property
+    def working(self) -> bool:
+        """Whether a worker has not come to its end."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def _start(self) -> None:
+        """Begin to work, with the first question."""
+        if not self._started:
+            self._started = True
+            for thread in self._threads:
+                thread.start()
 
     def _look(self, ticket: _Ticket) -> Job:
         with self._changed:
@@ -290,7 +310,7 @@ class Jobs:
         return "done", None
 
     def _close(self, work: _Work, state: JobState, message: str | None) -> None:
-        work.state, work.message = state, message
+        work.task, work.state, work.message = work.task.over(), state, message
         if state == "done":
             work.done = work.total
         if self._works.get(work.task.key) is work:

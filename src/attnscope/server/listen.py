@@ -91,15 +91,6 @@ def server(app: ASGIApp, desk: Desk, ready: Callable[[], None]) -> "Server":
     return Server(config, desk, ready)
 
 
-def run(server: "Server", listening: socket.socket) -> bool:
-    """Answer until a signal comes, which is then passed on; whether all work came to an end."""
-    try:
-        server.run(sockets=[listening])
-    finally:
-        ended = server.desk.jobs.join()
-    return ended
-
-
 class Server(uvicorn.Server):
     """Says when it answers, and lets go of the work before it waits for those who wait for it."""
 
