@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type PointerEvent, type Ref, useState } from "react";
+import { type KeyboardEvent, memo, type PointerEvent, type Ref, useState } from "react";
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { cellAt, type MatrixLayout, moved } from "./matrix";
 import type { Panel, Panels, Scale } from "./panels";
@@ -46,7 +46,6 @@ interface PanelProps extends DrawingProps {
 function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palette, active }: PanelProps) {
   const { cell, tall } = layout;
   const own = panel.values.length / panel.means.length;
-  const gap = cell > 12 ? 1 : 0.5;
   return (
     <g transform={`translate(${left} ${top})`}>
       <text y={-26} fontSize={12} fontWeight={620} fill={colourOf(panel.scale, palette)}>
@@ -84,20 +83,7 @@ function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palet
           layer mean
         </text>
       </g>
-      <rect width={cell * own} height={tall * panel.means.length} fill={palette.field} />
-      {Array.from(panel.values, (value, place) => (
-        <rect
-          key={place}
-          x={(place % own) * cell + gap / 2}
-          y={Math.floor(place / own) * tall + gap / 2}
-          width={cell - gap}
-          height={tall - gap}
-          fill={fill(panel, value, panels, palette)}
-        />
-      ))}
-      {Array.from(panel.means, (mean, layer) => (
-        <Mean key={layer} {...{ mean, layer, panel, panels, statistic, layout, palette }} />
-      ))}
+      <Cells {...{ panel, panels, statistic, layout, palette }} />
       {active && active[0] < panel.means.length && active[1] < own && (
         <rect
           data-screen-only=""
@@ -113,6 +99,37 @@ function OnePanel({ panel, panels, statistic, corner: [left, top], layout, palet
     </g>
   );
 }
+
+/** The squares and the means; they stay as they are while the cursor moves. */
+const Cells = memo(function Cells({
+  panel,
+  panels,
+  statistic,
+  layout,
+  palette,
+}: Omit<PanelProps, "active" | "corner">) {
+  const { cell, tall } = layout;
+  const own = panel.values.length / panel.means.length;
+  const gap = cell > 12 ? 1 : 0.5;
+  return (
+    <>
+      <rect width={cell * own} height={tall * panel.means.length} fill={palette.field} />
+      {Array.from(panel.values, (value, place) => (
+        <rect
+          key={place}
+          x={(place % own) * cell + gap / 2}
+          y={Math.floor(place / own) * tall + gap / 2}
+          width={cell - gap}
+          height={tall - gap}
+          fill={fill(panel, value, panels, palette)}
+        />
+      ))}
+      {Array.from(panel.means, (mean, layer) => (
+        <Mean key={layer} {...{ mean, layer, panel, panels, statistic, layout, palette }} />
+      ))}
+    </>
+  );
+});
 
 interface MeanProps extends Omit<PanelProps, "active" | "corner"> {
   mean: number;

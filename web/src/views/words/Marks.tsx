@@ -1,7 +1,8 @@
+import { memo } from "react";
 import { type Palette, step } from "../../design/colour";
 import { percent } from "../../parts/numbers";
 import { fitted, type Measure } from "../flow/lettering";
-import { type BarsLayout, type ColumnPlace, LABEL, REACH, type TextLayout, TYPE } from "./layout";
+import { type BarsLayout, type ColumnPlace, LABEL, REACH, type TextLayout, TYPE, type WordBox } from "./layout";
 import type { Column, Decision, Row, Rows, Series } from "./rows";
 
 const TABULAR = { fontVariantNumeric: "tabular-nums" } as const;
@@ -55,7 +56,6 @@ function Hatching({ palette }: { palette: Palette }) {
 function ShadedText({ text, found, palette, strong }: Props & { text: TextLayout }) {
   const decision = found.decisions.find(({ slot }) => slot === text.series);
   const slot = text.series === "b" ? "b" : "a";
-  const scale = slot === "a" ? palette.amountsA : palette.amountsB;
   return (
     <g>
       <text y={text.top + 12} fontSize={12} fill={palette.soft}>
@@ -69,58 +69,61 @@ function ShadedText({ text, found, palette, strong }: Props & { text: TextLayout
               `what speaks for ${decision.target} stands above the line, what speaks against it hangs below`}
         </tspan>
       </text>
-      {text.boxes.map((box) => {
-        const { row, x, y, width, height, amount } = box;
-        const reach = Math.abs(amount) * REACH;
-        const diff = text.series === "diff";
-        const top = amount >= 0 ? y - reach : y;
-        const ground = Math.abs(amount) * (palette.theme === "dark" ? 0.34 : 0.36);
-        return (
-          <g key={row.label}>
-            <rect
-              x={x}
-              y={y}
-              width={width}
-              height={height}
-              fill={
-                diff
-                  ? step(amount < 0 ? palette.amountsA : palette.amountsB, ground)
-                  : amount < 0
-                    ? palette.field
-                    : step(scale, ground)
-              }
-            />
-            {reach >= 0.5 && (
-              <rect
-                x={x + 0.5}
-                y={amount >= 0 ? top : y + height}
-                width={width - 1}
-                height={reach}
-                fill={
-                  diff ? (amount < 0 ? palette.a : palette.b) : amount < 0 ? `url(#against-${slot})` : palette[slot]
-                }
-                {...(amount < 0 && !diff && { stroke: palette[slot], strokeWidth: 0.75 })}
-              />
-            )}
-            <text
-              x={x + width / 2}
-              y={y + 15}
-              textAnchor="middle"
-              fontSize={row.special ? TYPE - 4 : TYPE}
-              fontWeight={strong === row.label ? 640 : 400}
-              fill={row.special ? palette.soft : palette.ink}
-            >
-              {row.name}
-            </text>
-            {strong === row.label && (
-              <rect data-screen-only="" x={x} y={y} width={width} height={height} fill="none" stroke={palette.ink} />
-            )}
-          </g>
-        );
-      })}
+      {text.boxes.map((box) => (
+        <OneWord
+          key={box.row.label}
+          {...{ box, palette, slot }}
+          diff={text.series === "diff"}
+          strong={strong === box.row.label}
+        />
+      ))}
     </g>
   );
 }
+
+interface OneWordProps {
+  box: WordBox;
+  palette: Palette;
+  slot: "a" | "b";
+  diff: boolean;
+  strong: boolean;
+}
+
+const OneWord = memo(function OneWord({ box, palette, slot, diff, strong }: OneWordProps) {
+  const { row, x, y, width, height, amount } = box;
+  const reach = Math.abs(amount) * REACH;
+  const ground = Math.abs(amount) * (palette.theme === "dark" ? 0.34 : 0.36);
+  const against = amount < 0;
+  const scale = (diff ? against : slot === "a") ? palette.amountsA : palette.amountsB;
+  return (
+    <g>
+      <rect x={x} y={y} width={width} height={height} fill={against && !diff ? palette.field : step(scale, ground)} />
+      {reach >= 0.5 && (
+        <rect
+          x={x + 0.5}
+          y={against ? y + height : y - reach}
+          width={width - 1}
+          height={reach}
+          fill={diff ? (against ? palette.a : palette.b) : against ? `url(#against-${slot})` : palette[slot]}
+          {...(against && !diff && { stroke: palette[slot], strokeWidth: 0.75 })}
+        />
+      )}
+      <text
+        x={x + width / 2}
+        y={y + 15}
+        textAnchor="middle"
+        fontSize={row.special ? TYPE - 4 : TYPE}
+        fontWeight={strong ? 640 : 400}
+        fill={row.special ? palette.soft : palette.ink}
+      >
+        {row.name}
+      </text>
+      {strong && (
+        <rect data-screen-only="" x={x} y={y} width={width} height={height} fill="none" stroke={palette.ink} />
+      )}
+    </g>
+  );
+});
 
 function titles(found: Rows, received: Props["received"]): Record<Column, [string, string]> {
   const targets = [...new Set(found.decisions.map(({ target }) => target))];
@@ -174,36 +177,51 @@ function Bars({ found, bars, palette, strong, received, measure, width }: Props)
         </g>
       ))}
       {found.rows.map((row, place) => (
-        <g key={row.label}>
-          {strong === row.label && (
-            <rect data-screen-only="" y={y(place)} width={width} height={bars.row} fill={palette.field} />
-          )}
-          <text
-            x={bars.labels}
-            y={y(place) + bars.row / 2 + 4}
-            fontSize={12}
-            textAnchor="end"
-            fontWeight={strong === row.label ? 620 : 400}
-            fill={row.special ? palette.soft : palette.ink}
-          >
-            {fitted(row.name, 12, LABEL, measure)}
-          </text>
-          {bars.columns.map((column) => (
-            <RowBars
-              key={column.column}
-              series={found.series[column.column]}
-              values={row.values[column.column]}
-              {...{ column, palette }}
-              top={y(place)}
-              row={bars.row}
-            />
-          ))}
-        </g>
+        <OneRow
+          key={row.label}
+          {...{ row, place, found, bars, palette, measure, width }}
+          strong={strong === row.label}
+        />
       ))}
       {bars.ends.length > 0 && <Ends {...{ found, bars, palette, end }} />}
     </g>
   );
 }
+
+interface OneRowProps extends Pick<Props, "found" | "bars" | "palette" | "measure" | "width"> {
+  row: Row;
+  place: number;
+  strong: boolean;
+}
+
+/** Drawn again only where something about it changes: texts have many words, and the pointer is quick. */
+const OneRow = memo(function OneRow({ row, place, strong, found, bars, palette, measure, width }: OneRowProps) {
+  const top = bars.top + bars.head + place * bars.row;
+  return (
+    <g>
+      {strong && <rect data-screen-only="" y={top} width={width} height={bars.row} fill={palette.field} />}
+      <text
+        x={bars.labels}
+        y={top + bars.row / 2 + 4}
+        fontSize={12}
+        textAnchor="end"
+        fontWeight={strong ? 620 : 400}
+        fill={row.special ? palette.soft : palette.ink}
+      >
+        {fitted(row.name, 12, LABEL, measure)}
+      </text>
+      {bars.columns.map((column) => (
+        <RowBars
+          key={column.column}
+          series={found.series[column.column]}
+          values={row.values[column.column]}
+          {...{ column, palette, top }}
+          row={bars.row}
+        />
+      ))}
+    </g>
+  );
+});
 
 interface RowBarsProps {
   series: readonly Series[];
