@@ -21,7 +21,7 @@ from attnscope.methods.rows import shares
 from attnscope.methods.tracing import row_shares
 
 BINS = 40
-MOST_FLOW = 48
+MOST_FLOW = 64
 """Tokens up to which maximum flows are computed: their number grows with the square, and each takes longer."""
 _FINE = 1000
 _Folded = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
