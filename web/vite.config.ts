@@ -14,7 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 700,
   },
-  server: { proxy: { "/api": { target: server, changeOrigin: true } } },
+  // The Host stays that of the page: the server answers no page but its own.
+  server: { proxy: { "/api": { target: server, changeOrigin: false } } },
   test: {
     environment: "jsdom",
     include: ["test/**/*.test.{ts,tsx}"],

@@ -107,13 +107,21 @@ def _classes(model: Model) -> tuple[str, ...]:
 
 
 def _refusals(model: Model, stack: str) -> Iterator[tuple[str, str]]:
-    """Which measures a model refuses, and why: each is tried, because nothing else is as sure."""
-    for measure in MEASURES.values():
-        if measure.is_map:
-            try:
-                analyze(model, _SHORT, measures=measure.name, stack=stack)
-            except AttnscopeError as error:
-                yield measure.name, str(error)
+    """Which measures a model refuses, and why: all are tried at once, then each, as nothing else is as sure."""
+    names = [measure.name for measure in MEASURES.values() if measure.is_map]
+    if _refusal(model, stack, *names) is not None:
+        for name in names:
+            reason = _refusal(model, stack, name)
+            if reason is not None:
+                yield name, reason
+
+
+def _refusal(model: Model, stack: str, *names: str) -> str | None:
+    try:
+        analyze(model, _SHORT, measures=names, stack=stack)
+    except AttnscopeError as error:
+        return " ".join(str(error).split())
+    return None
 
 
 def _measure(measure: Measure, found: Mapping[str, _Known]) -> MeasureInfo:
