@@ -43,7 +43,8 @@ test("a square of the matrix keeps its own places alone", async ({ page }) => {
 
 test("a word that is not there, and a share that nobody reaches, are said", async ({ page }) => {
   await page.goto("/?view=search&find=zebra");
-  await expect(page.getByRole("alert")).toContainText("here is no 'zebra' in this text");
+  await expect(page.getByRole("heading", { name: "“zebra” is not in this text" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "acting", exact: true })).toBeVisible();
   await page.goto("/?view=search&find=acting&least=1");
   await expect(page.locator(".summary")).toContainText("Nowhere");
 });

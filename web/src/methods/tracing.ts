@@ -115,12 +115,12 @@ function layerEdges(map: LayerMap, tokens: number, above: Uint8Array, options: T
     for (let edge = first; edge < key.length; edge++) edgeOf[key[edge]!] = -1;
   }
   return {
-    query: Uint16Array.from(query),
-    key: Uint16Array.from(key),
-    strength: Float32Array.from(strength),
-    passHead: Uint16Array.from(passHead),
-    passEdge: Uint32Array.from(passEdge),
-    passShare: Float32Array.from(passShare),
+    query: new Uint16Array(query),
+    key: new Uint16Array(key),
+    strength: new Float32Array(strength),
+    passHead: new Uint16Array(passHead),
+    passEdge: new Uint32Array(passEdge),
+    passShare: new Float32Array(passShare),
   };
 }
 

@@ -1,3 +1,5 @@
+import { memo } from "react";
+import type { Maps } from "../../api/types";
 import { HeadChooser } from "../../parts/HeadChooser";
 import { LayerBrush } from "../../parts/LayerBrush";
 import { Segmented } from "../../parts/Segmented";
@@ -25,7 +27,7 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
       {models.b && (
         <Segmented label="Models" value={show} options={SHOWN} onChange={(value) => choose({ show: value })} />
       )}
-      <TargetPicker subject={subject} flow={flow} />
+      <TargetPicker subject={subject} maps={flow.maps} />
       <Threshold
         label="Threshold"
         value={flow.threshold}
@@ -88,12 +90,13 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
 /** As the server has it. */
 const MOST_FLOW = 48;
 
-function TargetPicker({ subject, flow }: { subject: Subject; flow: Flow }) {
+/** While something else is dragged, its hundreds of options stay as they are. */
+const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Subject; maps: Maps }) {
   const target = useStore((state) => state.target);
   const reading = useStore((state) => state.reading);
   const choose = useStore((state) => state.choose);
-  const { labels } = flow.main.tokens;
-  const standard = labels[flow.maps.default_target] ?? "";
+  const { labels } = maps.tokens;
+  const standard = labels[maps.default_target] ?? "";
   const { a, b } = subject.models;
   const classes = [...new Set([...(b?.classes ?? []), ...a.classes])];
   const decides = a.has_logits || b?.has_logits;
@@ -128,7 +131,7 @@ function TargetPicker({ subject, flow }: { subject: Subject; flow: Flow }) {
       </select>
     </div>
   );
-}
+});
 
 function passing({ a, b }: Flow): string {
   const count = (one: Flow["a"]) => one?.found.edges.reduce((sum, { query }) => sum + query.length, 0) ?? 0;

@@ -1,7 +1,8 @@
 import { memo, type Ref, useMemo } from "react";
 import type { Palette } from "../../design/colour";
 import { measured } from "./lettering";
-import { carriedLinks, type Link, at as linksAt, linksOf } from "./links";
+import { carriedLinks, type Link, linksAt } from "./links";
+import { Painted, Written } from "./Painted";
 import { n, sector } from "./polar";
 import { type Frame, linkPath, type Marks, marks } from "./rings";
 import { linkColour } from "./sankey";
@@ -29,90 +30,56 @@ export function Rings({ ref, flow, frame, palette, pointed }: Props) {
     [frame, picture, show, palette, lit, group],
   );
   const links = useMemo(() => {
-    if (pointed) return linksOf(a, b, picture.of, linksAt(pointed.level, pointed.group, picture.of));
+    if (pointed) return linksAt(a, b, picture.of, pointed.level, pointed.group);
     if (!from) return [];
     const found = carriedLinks(a, b, picture.of, picture.groups.length, from);
     const most = found.reduce((largest, link) => Math.max(largest, link.a, link.b), 1e-9);
-    // What is less than a small part of the widest link would only blur the picture.
+    // The widest only: all of them would hide each other. What else lies on the paths is not dimmed.
     return found
       .map((link) => ({ ...link, a: link.a / most, b: link.b / most }))
-      .filter((link) => Math.max(link.a, link.b) > 0.03);
+      .filter((link) => Math.max(link.a, link.b) > 0.03)
+      .sort((one, other) => Math.max(other.a, other.b) - Math.max(one.a, one.b))
+      .slice(0, 4 * picture.layers.length);
   }, [a, b, picture, from, pointed]);
+  const { width, height, cx, cy } = frame;
+  const ring = pointed && frame.rings[pointed.level];
   return (
-    <svg
-      ref={ref}
-      className="drawing"
-      viewBox={`0 0 ${frame.width} ${frame.height}`}
-      width={frame.width}
-      height={frame.height}
-      role="img"
-      aria-label={spoken(flow)}
-      fontFamily="Inter, sans-serif"
-    >
-      <g transform={`translate(${n(frame.cx)} ${n(frame.cy)})`}>
-        <Quiet drawn={drawn} frame={frame} palette={palette} isSelected={selected !== null} />
-        <Links links={links} frame={frame} palette={palette} />
-        {pointed && frame.rings[pointed.level] && (
-          <path
-            data-screen-only=""
-            d={sector(
-              frame.from[pointed.group] ?? 0,
-              frame.to[pointed.group] ?? 0,
-              frame.rings[pointed.level]!.inner,
-              frame.rings[pointed.level]!.outer,
-            )}
-            fill="none"
-            stroke={palette.ink}
-            strokeWidth={1.2}
-          />
-        )}
-        <Centre flow={flow} frame={frame} palette={palette} />
-      </g>
-    </svg>
+    <>
+      <Painted shapes={drawn.shapes} width={width} height={height} x={cx} y={cy} />
+      <svg
+        ref={ref}
+        className="drawing"
+        viewBox={`0 0 ${width} ${height}`}
+        width={width}
+        height={height}
+        role="img"
+        aria-label={spoken(flow)}
+        fontFamily="Inter, sans-serif"
+      >
+        <g transform={`translate(${n(cx)} ${n(cy)})`}>
+          <Written shapes={drawn.shapes} />
+          <Lettering drawn={drawn} frame={frame} palette={palette} />
+          <Links links={links} frame={frame} palette={palette} />
+          {ring && (
+            <path
+              data-screen-only=""
+              d={sector(frame.from[pointed.group] ?? 0, frame.to[pointed.group] ?? 0, ring.inner, ring.outer)}
+              fill="none"
+              stroke={palette.ink}
+              strokeWidth={1.2}
+            />
+          )}
+          <Centre flow={flow} frame={frame} palette={palette} />
+        </g>
+      </svg>
+    </>
   );
 }
 
 /** What changes with the threshold and not with the pointer. */
-const Quiet = memo(function Quiet({
-  drawn,
-  frame,
-  palette,
-  isSelected,
-}: {
-  drawn: Marks;
-  frame: Frame;
-  palette: Palette;
-  isSelected: boolean;
-}) {
-  const line = frame.rings.length > 8 ? 0.9 : 1.2;
+const Lettering = memo(function Lettering({ drawn, frame, palette }: { drawn: Marks; frame: Frame; palette: Palette }) {
   return (
     <>
-      {drawn.sectors.map(({ fill, dim, path }) => (
-        <path key={`${fill}${dim}`} d={path} fill={fill} opacity={dim ? 0.35 : undefined} />
-      ))}
-      {!isSelected && <path d={drawn.empty} fill={palette.soft} opacity={0.35} />}
-      {drawn.cells.map(({ fill, dim, path }) => (
-        <path key={`${fill}${dim}`} d={path} fill={fill} opacity={dim ? 0.18 : undefined} />
-      ))}
-      <path
-        d={drawn.strongest}
-        fill="none"
-        stroke={palette.ink}
-        strokeWidth={1.4}
-        strokeLinejoin="round"
-        opacity={isSelected ? 0.35 : undefined}
-      />
-      {drawn.profiles.map(({ slot, path }) => (
-        <path
-          key={slot}
-          d={path}
-          fill="none"
-          stroke={palette[slot]}
-          strokeWidth={line}
-          strokeLinejoin="round"
-          opacity={isSelected ? 0.4 : undefined}
-        />
-      ))}
       {drawn.labels.map(({ key, text, size, dim, strong, idle, along, spoke }) =>
         along ? (
           <g key={key} opacity={dim ? 0.35 : undefined}>

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
 import { usePalette } from "../../design/theme";
 import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
@@ -27,6 +27,8 @@ export default function FlowView({ subject }: ViewProps) {
   const [stage, setStage] = useState<HTMLElement | null>(null);
   const zoom = useZoom(stage);
   const { flow, asked, error } = useFlow(subject, zoom.zoom.k);
+  // Beside the drawing, what is said may be a moment late while something is dragged.
+  const calm = useDeferredValue(flow);
   const palette = usePalette();
   const drawing = useRef<SVGSVGElement>(null);
   const { models, measure, unit } = subject;
@@ -52,7 +54,7 @@ export default function FlowView({ subject }: ViewProps) {
           </>
         )
       }
-      aside={flow && <Details flow={flow} palette={palette} />}
+      aside={calm && <Details flow={calm} palette={palette} />}
     >
       {error && !asked.working ? (
         <Failed error={error} onRetry={asked.retry} />

@@ -9,10 +9,12 @@ import type { Side } from "./graph";
 export interface Amounts {
   /** By level and group. */
   levels: Float64Array[];
-  /** By layer, and by query · groups + key. */
-  edges: Map<number, number>[];
-  /** The same, only what comes from the words asked for. */
-  carried: Map<number, number>[];
+  /** By layer, and by query · groups + key: what goes this way. A logit stands in the place of the first group. */
+  edges: Float32Array[];
+  /** The strongest share that passes there. */
+  strength: Float32Array[];
+  /** What of `edges` comes from the words asked for. */
+  carried: Float32Array[] | null;
 }
 
 export function divide(one: Side, of: Uint16Array, groups: number, from: readonly number[] | null = null): Amounts {
@@ -24,26 +26,32 @@ export function divide(one: Side, of: Uint16Array, groups: number, from: readonl
     return found;
   });
   const origin = from && origins(one, sums, from);
-  const levels = Array.from({ length: depth }, () => new Float64Array(groups));
-  const edges = Array.from({ length: depth }, () => new Map<number, number>());
-  const carried = Array.from({ length: depth }, () => new Map<number, number>());
+  const table = () => Array.from({ length: depth }, () => new Float32Array(groups * groups));
+  const found: Amounts = {
+    levels: Array.from({ length: depth }, () => new Float64Array(groups)),
+    edges: table(),
+    strength: table(),
+    carried: origin && table(),
+  };
   let above = new Float64Array(tokens);
   above[one.start ?? 0] = 1;
   for (let layer = depth - 1; layer >= 0; layer--) {
     const { query, key, strength } = one.found.edges[layer]!;
+    const [edges, strengths, carried] = [found.edges[layer]!, found.strength[layer]!, found.carried?.[layer]];
     const below = new Float64Array(tokens);
     for (let edge = 0; edge < query.length; edge++) {
       const [upper, lower] = [query[edge]!, key[edge]!];
       const part = (above[upper]! * strength[edge]!) / (sums[layer]![upper]! || 1);
       below[lower]! += part;
       const place = of[upper]! * groups + of[lower]!;
-      add(edges[layer]!, place, part);
-      if (origin) add(carried[layer]!, place, part * origin[layer]![lower]!);
+      edges[place]! += part;
+      if (strength[edge]! > strengths[place]!) strengths[place] = strength[edge]!;
+      if (carried) carried[place]! += part * origin![layer]![lower]!;
     }
-    for (let token = 0; token < tokens; token++) levels[layer]![of[token]!]! += below[token]!;
+    for (let token = 0; token < tokens; token++) found.levels[layer]![of[token]!]! += below[token]!;
     above = below;
   }
-  return { levels, edges, carried };
+  return found;
 }
 
 /** By level: how much of each token comes from some words. */
@@ -61,8 +69,4 @@ function origins(one: Side, sums: readonly Float64Array[], from: readonly number
     found.push(above);
   }
   return found;
-}
-
-function add(amounts: Map<number, number>, place: number, amount: number): void {
-  if (amount > 0) amounts.set(place, (amounts.get(place) ?? 0) + amount);
 }

@@ -66,7 +66,7 @@ export function side(parcel: Parcel<Maps>, options: Tracing): Side {
       }
       return strongest;
     }),
-    received: maps.map((map, layer) => received(map, tokens, found.reached[layer + 1]!, heads)),
+    received: maps.map((map, layer) => received(meanOver(map, tokens, heads), found.reached[layer + 1]!)),
   };
 }
 
@@ -79,17 +79,25 @@ export function strongestShare(parcel: Parcel<Maps>, token: number): number {
   return most;
 }
 
+const layerMaps = new WeakMap<Parcel<Maps>, LayerMap[]>();
+
 /** One layer of the parcel, as it lies there. */
 export function layerMap(parcel: Parcel<Maps>, layer: number): LayerMap {
-  const { shape, data } = array(parcel, "key");
-  const [, heads, queries, kept] = shape as [number, number, number, number];
-  const size = heads * queries * kept;
-  return {
-    heads,
-    kept,
-    key: (data as Uint16Array).subarray(layer * size, (layer + 1) * size),
-    share: floats(parcel, "share").subarray(layer * size, (layer + 1) * size),
-  };
+  let found = layerMaps.get(parcel);
+  if (!found) {
+    const { shape, data } = array(parcel, "key");
+    const [layers, heads, queries, kept] = shape as [number, number, number, number];
+    const size = heads * queries * kept;
+    const share = floats(parcel, "share");
+    found = Array.from({ length: layers }, (_, place) => ({
+      heads,
+      kept,
+      key: (data as Uint16Array).subarray(place * size, (place + 1) * size),
+      share: share.subarray(place * size, (place + 1) * size),
+    }));
+    layerMaps.set(parcel, found);
+  }
+  return found[layer]!;
 }
 
 /**
@@ -123,19 +131,40 @@ function handedOn(map: LayerMap, parts: Float32Array): Float32Array {
   return found;
 }
 
-function received(map: LayerMap, tokens: number, above: Uint8Array, chosen: readonly number[] | null): Float32Array {
+/** What each key receives: of the queries that are reached, the mean. */
+function received(mean: Float32Array, above: Uint8Array): Float32Array {
+  const tokens = above.length;
   const sums = new Float32Array(tokens);
-  const heads = map.heads > 1 && chosen ? chosen : Array.from({ length: map.heads }, (_, head) => head);
   let rows = 0;
   for (let query = 0; query < tokens; query++) {
     if (!above[query]) continue;
-    rows += heads.length;
-    for (const head of heads) {
-      const from = (head * tokens + query) * map.kept;
-      for (let place = from; place < from + map.kept; place++) sums[map.key[place]!]! += map.share[place]!;
-    }
+    rows++;
+    const row = query * tokens;
+    for (let key = 0; key < tokens; key++) sums[key]! += mean[row + key]!;
   }
   return rows > 0 ? sums.map((sum) => sum / rows) : sums;
+}
+
+const means = new WeakMap<Float32Array, { heads: string; mean: Float32Array }>();
+
+/** A layer's map as the mean over some heads, by query · tokens + key. It is kept, as only what is reached changes. */
+function meanOver(map: LayerMap, tokens: number, chosen: readonly number[] | null): Float32Array {
+  const heads = map.heads > 1 && chosen ? chosen : Array.from({ length: map.heads }, (_, head) => head);
+  const known = means.get(map.share);
+  if (known?.heads === heads.join()) return known.mean;
+  const mean = new Float32Array(tokens * tokens);
+  // A logit's map has one row.
+  const rows = map.key.length / (map.heads * map.kept);
+  for (const head of heads) {
+    for (let query = 0; query < rows; query++) {
+      const from = (head * tokens + query) * map.kept;
+      for (let place = from; place < from + map.kept; place++) {
+        mean[query * tokens + map.key[place]!]! += map.share[place]! / heads.length;
+      }
+    }
+  }
+  means.set(map.share, { heads: heads.join(), mean });
+  return mean;
 }
 
 function shares(values: ArrayLike<number>): Float32Array {

@@ -1,4 +1,4 @@
-/** Who draws on whom, by groups: the links of what is selected or pointed at, and the ribbons of the Sankey drawing. */
+/** Who draws on whom, by groups: the links of what is selected or pointed at. */
 
 import { divide } from "./amounts";
 import type { Side } from "./graph";
@@ -9,38 +9,30 @@ export interface Link {
   /** null: the logit. */
   query: number | null;
   key: number;
-  /** The strongest passing share in each model; 0 where it has no such edge. */
+  /** How strong it is in each model; 0 where it has no such link. */
   a: number;
   b: number;
 }
 
-/** Is an edge of a layer wanted? By its place among the layer's edges. */
-export type Wanted = (side: Side, layer: number, edge: number) => boolean;
-
-export function linksOf(a: Side | null, b: Side | null, of: Uint16Array, wanted: Wanted): Link[] {
-  const found = new Map<string, Link>();
-  for (const [slot, one] of [
-    ["a", a],
-    ["b", b],
-  ] as const) {
-    if (!one) continue;
-    for (const [layer, edges] of one.found.edges.entries()) {
-      const isLogit = one.start === null && layer === one.found.edges.length - 1;
+/** The links at one token of one level, by their strongest share: to what draws on it, and from what it draws on. */
+export function linksAt(a: Side | null, b: Side | null, of: Uint16Array, level: number, group: number): Link[] {
+  const found = new Links();
+  for (const [slot, one] of both(a, b)) {
+    for (const layer of [level, level - 1]) {
+      const edges = one.found.edges[layer];
+      if (!edges) continue;
       for (let edge = 0; edge < edges.query.length; edge++) {
-        if (!wanted(one, layer, edge)) continue;
-        const query = isLogit ? null : of[edges.query[edge]!]!;
-        const key = of[edges.key[edge]!]!;
-        const name = `${layer} ${query} ${key}`;
-        const link = found.get(name) ?? { layer, query, key, a: 0, b: 0 };
+        const [query, key] = [of[edges.query[edge]!]!, of[edges.key[edge]!]!];
+        if ((layer === level ? key : query) !== group) continue;
+        const link = found.at(layer, isLogit(one, layer) ? null : query, key);
         link[slot] = Math.max(link[slot], edges.strength[edge]!);
-        found.set(name, link);
       }
     }
   }
-  return [...found.values()];
+  return found.list();
 }
 
-/** What some words hand on to the target, link by link: `a` and `b` are parts of the target's whole in each model. */
+/** What some words hand on to the target, link by link: parts of the target's whole in each model. */
 export function carriedLinks(
   a: Side | null,
   b: Side | null,
@@ -48,32 +40,41 @@ export function carriedLinks(
   groups: number,
   from: readonly number[],
 ): Link[] {
-  const found = new Map<string, Link>();
-  for (const [slot, one] of [
-    ["a", a],
-    ["b", b],
-  ] as const) {
-    if (!one) continue;
-    for (const [layer, amounts] of divide(one, of, groups, from).carried.entries()) {
-      for (const [place, amount] of amounts) {
-        const isLogit = one.start === null && layer === one.found.edges.length - 1;
-        const [query, key] = [isLogit ? null : Math.floor(place / groups), place % groups];
-        const name = `${layer} ${query} ${key}`;
-        const link = found.get(name) ?? { layer, query, key, a: 0, b: 0 };
-        link[slot] += amount;
-        found.set(name, link);
+  const found = new Links();
+  for (const [slot, one] of both(a, b)) {
+    for (const [layer, amounts] of (divide(one, of, groups, from).carried ?? []).entries()) {
+      for (let place = 0; place < amounts.length; place++) {
+        if (amounts[place] === 0) continue;
+        const query = isLogit(one, layer) ? null : Math.floor(place / groups);
+        found.at(layer, query, place % groups)[slot] = amounts[place]!;
       }
     }
   }
-  return [...found.values()];
+  return found.list();
 }
 
-/** The links at one token of one level: to what draws on it, and from what it draws on. */
-export function at(level: number, group: number, of: Uint16Array): Wanted {
-  return ({ found }, layer, edge) => {
-    const edges = found.edges[layer]!;
-    return (
-      (layer === level && of[edges.key[edge]!] === group) || (layer === level - 1 && of[edges.query[edge]!] === group)
-    );
-  };
+function both(a: Side | null, b: Side | null): ["a" | "b", Side][] {
+  return [...(a ? [["a", a] as ["a", Side]] : []), ...(b ? [["b", b] as ["b", Side]] : [])];
+}
+
+function isLogit(one: Side, layer: number): boolean {
+  return one.start === null && layer === one.found.edges.length - 1;
+}
+
+class Links {
+  private readonly known = new Map<string, Link>();
+
+  at(layer: number, query: number | null, key: number): Link {
+    const name = `${layer} ${query} ${key}`;
+    let link = this.known.get(name);
+    if (!link) {
+      link = { layer, query, key, a: 0, b: 0 };
+      this.known.set(name, link);
+    }
+    return link;
+  }
+
+  list(): Link[] {
+    return [...this.known.values()];
+  }
 }

@@ -39,14 +39,29 @@ export function isLower(angle: number): boolean {
   return Math.cos(angle) < -0.02;
 }
 
-/** A square of a grid that lies across a ring: `u` along it and `v` outwards, from the grid's middle. */
-export function tile(angle: number, radius: number, u: number, v: number, width: number, height: number): string {
+/** A square of a grid that lies across a ring, as four corners: `u` along it and `v` outwards, from the grid's middle. */
+export function addTile(
+  corners: number[],
+  angle: number,
+  radius: number,
+  u: number,
+  v: number,
+  width: number,
+  height: number,
+): void {
   const [sin, cos] = [Math.sin(angle), Math.cos(angle)];
-  const corner = (along: number, out: number): string => {
-    const [x, y] = [along, -(radius + out)];
-    return `${n(x * cos - y * sin)} ${n(x * sin + y * cos)}`;
-  };
-  return `M${corner(u, v)}L${corner(u + width, v)}L${corner(u + width, v + height)}L${corner(u, v + height)}Z`;
+  const [low, high] = [-(radius + v), -(radius + v + height)];
+  const right = u + width;
+  corners.push(
+    u * cos - low * sin,
+    u * sin + low * cos,
+    right * cos - low * sin,
+    right * sin + low * cos,
+    right * cos - high * sin,
+    right * sin + high * cos,
+    u * cos - high * sin,
+    u * sin + high * cos,
+  );
 }
 
 /** From one ring to the next: the radius glides over while the angle sweeps. */
@@ -58,6 +73,32 @@ export function spiral(from: number, outer: number, to: number, inner: number): 
     const part = place / steps;
     const smooth = part * part * (3 - 2 * part);
     path += `L${xy(at(from + sweep * smooth, outer + (inner - outer) * part))}`;
+  }
+  return path;
+}
+
+export function quad(corners: readonly number[]): string {
+  const [a, b, c, d, e, f, g, h] = corners as [number, number, number, number, number, number, number, number];
+  return `M${n(a)} ${n(b)}L${n(c)} ${n(d)}L${n(e)} ${n(f)}L${n(g)} ${n(h)}Z`;
+}
+
+export function rect(x: number, y: number, width: number, height: number): string {
+  return `M${n(x)} ${n(y)}h${n(width)}v${n(height)}h${n(-width)}Z`;
+}
+
+/** A band that glides from one height to another. */
+export function ribbon(x0: number, y0: number, x1: number, y1: number, width: number): string {
+  const middle = n((x0 + x1) / 2);
+  return (
+    `M${n(x0)} ${n(y0)}C${middle} ${n(y0)} ${middle} ${n(y1)} ${n(x1)} ${n(y1)}` +
+    `V${n(y1 + width)}C${middle} ${n(y1 + width)} ${middle} ${n(y0 + width)} ${n(x0)} ${n(y0 + width)}Z`
+  );
+}
+
+export function line(points: readonly number[]): string {
+  let path = "";
+  for (let place = 0; place < points.length; place += 2) {
+    path += `${place === 0 ? "M" : "L"}${n(points[place]!)} ${n(points[place + 1]!)}`;
   }
   return path;
 }

@@ -9,8 +9,9 @@
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { type Drawn, type Picture, type Where, where } from "./graph";
 import type { Group } from "./groups";
+import { Gathered, type Shapes } from "./ink";
 import { fitted, type Measure } from "./lettering";
-import { at, baseline, isLower, n, sector, spiral, TAU, tile, xy } from "./polar";
+import { addTile, at, baseline, isLower, n, spiral, TAU } from "./polar";
 
 export interface Grid {
   rows: number;
@@ -180,13 +181,6 @@ export function locate(drawn: Frame, x: number, y: number): Place {
   return { kind: "sector", level, group };
 }
 
-/** Many pieces of one colour, as one path. */
-export interface Patch {
-  fill: string;
-  path: string;
-  dim: boolean;
-}
-
 export interface Label {
   key: string;
   text: string;
@@ -203,13 +197,8 @@ export interface Label {
 }
 
 export interface Marks {
-  sectors: Patch[];
-  /** Where a head could be and is not. */
-  empty: string;
-  cells: Patch[];
-  /** Around the strongest cell of each ring. */
-  strongest: string;
-  profiles: { slot: "a" | "b"; path: string }[];
+  /** From the lowest to the topmost: sectors, cells, outlines of the strongest cells, profiles. */
+  shapes: Shapes[];
   labels: Label[];
   /** Numbers of the layers, in the gap. */
   layers: { text: string; x: number; y: number }[];
@@ -225,45 +214,53 @@ export interface MarkOptions {
 }
 
 export function marks(drawn: Frame, shown: Picture, options: MarkOptions): Marks {
-  const found: Marks = { sectors: [], empty: "", cells: [], strongest: "", profiles: [], labels: [], layers: [] };
-  const sectors = new Patches();
-  const cells = new Patches();
+  const { palette, lit } = options;
+  const sectors = new Gathered("sectors");
+  const ink: Ink = { cells: new Gathered("quads"), empty: [] };
+  const strongest: number[] = [];
   for (const one of drawn.rings) {
-    let best = { value: 0, path: "" };
+    let best: Best = { value: 0, corners: [] };
     for (let group = 0; group < shown.groups.length; group++) {
       const reach = where(shown, one.level, group);
-      const dim = isDim(options, one.level, group);
       if (!reach || !isSeen(drawn, one, group)) continue;
+      const dim = isDim(options, one.level, group);
       const [from, to] = inset(drawn, group, one);
-      sectors.add(tint(shown, one.level, group, reach, options), dim, sector(from, to, one.inner, one.outer));
-      const strongest = glyph(drawn, one, group, shown, options, dim, cells, (path) => {
-        found.empty += path;
-      });
-      if (strongest.value > best.value) best = strongest;
+      sectors.of(tint(shown, one.level, group, reach, options), dim ? 0.35 : 1).push(from, to, one.inner, one.outer);
+      best = glyph(drawn, one, group, shown, options, dim ? 0.18 : 1, ink, best);
     }
-    found.strongest += best.path;
-    found.layers.push({ text: String(one.layer), x: 0, y: -(one.inner + one.outer) / 2 });
+    strongest.push(...best.corners);
   }
-  found.sectors = sectors.list();
-  found.cells = cells.list();
-  found.profiles = profiles(drawn, shown);
-  found.labels = labels(drawn, shown, options);
-  return found;
+  const thin = drawn.rings.length > 8 ? 0.9 : 1.2;
+  return {
+    shapes: [
+      ...sectors.list(),
+      { kind: "quads", data: ink.empty, fill: palette.soft, opacity: lit ? 0.12 : 0.35 },
+      ...ink.cells.list(),
+      { kind: "quads", data: strongest, stroke: palette.ink, width: 1.4, opacity: lit ? 0.35 : 1 },
+      ...profiles(drawn, shown).map(
+        ({ slot, data }): Shapes => ({
+          kind: "lines",
+          data,
+          stroke: palette[slot],
+          width: thin,
+          opacity: lit ? 0.4 : 1,
+        }),
+      ),
+    ],
+    labels: labels(drawn, shown, options),
+    layers: drawn.rings.map(({ layer, inner, outer }) => ({ text: String(layer), x: 0, y: -(inner + outer) / 2 })),
+  };
 }
 
-class Patches {
-  private readonly known = new Map<string, { fill: string; dim: boolean; parts: string[] }>();
+interface Ink {
+  cells: Gathered<"quads">;
+  /** Where a head could be and is not. */
+  empty: number[];
+}
 
-  add(fill: string, dim: boolean, path: string): void {
-    const key = `${fill}${dim}`;
-    const found = this.known.get(key);
-    if (found) found.parts.push(path);
-    else this.known.set(key, { fill, dim, parts: [path] });
-  }
-
-  list(): Patch[] {
-    return [...this.known.values()].map(({ fill, dim, parts }) => ({ fill, dim, path: parts.join("") }));
-  }
+interface Best {
+  value: number;
+  corners: number[];
 }
 
 function isDim({ lit }: MarkOptions, level: number, group: number): boolean {
@@ -306,45 +303,49 @@ function tint(
   return step(scale, 0.07 + (TINT * amount) / shown.most.share);
 }
 
+/** A word's cells in one ring; gives back the strongest cell so far. */
 function glyph(
   drawn: Frame,
   one: Ring,
   group: number,
   shown: Picture,
   { palette, difference }: MarkOptions,
-  dim: boolean,
-  cells: Patches,
-  blank: (path: string) => void,
-): { value: number; path: string } {
+  opacity: number,
+  { cells, empty }: Ink,
+  best: Best,
+): Best {
   const { rows, columns, cell, radius } = one.grid;
   const angle = middle(drawn, group);
   const size = shown.groups.length;
   const gap = cell > 5 ? 1 : cell > 2.5 ? 0.5 : 0.2;
   const side = cell - gap;
-  const count = shown.heads[one.level]!;
-  let best = { value: 0, path: "" };
-  for (let head = 0; head < count; head++) {
-    const a = shown.a?.strength[one.level]?.[head * size + group] ?? 0;
-    const b = shown.b?.strength[one.level]?.[head * size + group] ?? 0;
+  const none = stepBetween(palette.difference, 0);
+  const [inA, inB] = [shown.a?.strength[one.level], shown.b?.strength[one.level]];
+  let found = best;
+  for (let head = 0; head < shown.heads[one.level]!; head++) {
+    const a = inA?.[head * size + group] ?? 0;
+    const b = inB?.[head * size + group] ?? 0;
     const u = ((head % columns) - columns / 2) * cell + gap / 2;
     const v = (rows / 2 - 1 - Math.floor(head / columns)) * cell + gap / 2;
-    if (!a && !b) {
-      if (cell > 4) blank(tile(angle, radius, u + side / 2 - 0.5, v + side / 2 - 0.5, 1, 1));
+    const between = difference ? stepBetween(palette.difference, (b - a) / shown.most.difference) : none;
+    if ((!a && !b) || (difference && between === none)) {
+      if (cell > 4) addTile(empty, angle, radius, u + side / 2 - 0.5, v + side / 2 - 0.5, 1, 1);
       continue;
     }
-    const whole = () => tile(angle, radius, u, v, side, side);
-    const between = difference ? stepBetween(palette.difference, (b - a) / shown.most.difference) : "";
-    if (difference && between === stepBetween(palette.difference, 0)) {
-      if (cell > 4) blank(tile(angle, radius, u + side / 2 - 0.5, v + side / 2 - 0.5, 1, 1));
-    } else if (difference) cells.add(between, dim, whole());
+    if (difference) addTile(cells.of(between, opacity), angle, radius, u, v, side, side);
     else if (a && b) {
-      cells.add(depth(palette.amountsA, a, shown), dim, tile(angle, radius, u, v, side / 2, side));
-      cells.add(depth(palette.amountsB, b, shown), dim, tile(angle, radius, u + side / 2, v, side / 2, side));
-    } else cells.add(depth(a ? palette.amountsA : palette.amountsB, a || b, shown), dim, whole());
+      addTile(cells.of(depth(palette.amountsA, a, shown), opacity), angle, radius, u, v, side / 2, side);
+      addTile(cells.of(depth(palette.amountsB, b, shown), opacity), angle, radius, u + side / 2, v, side / 2, side);
+    } else {
+      const fill = depth(a ? palette.amountsA : palette.amountsB, a || b, shown);
+      addTile(cells.of(fill, opacity), angle, radius, u, v, side, side);
+    }
     const value = difference ? Math.abs(b - a) : Math.max(a, b);
-    if (value > best.value) best = { value, path: tile(angle, radius, u - 1, v - 1, side + 2, side + 2) };
+    if (value <= found.value) continue;
+    found = { value, corners: [] };
+    addTile(found.corners, angle, radius, u - 1, v - 1, side + 2, side + 2);
   }
-  return best;
+  return found;
 }
 
 /** What passes must be seen, so that scales begin above the page. */
@@ -352,22 +353,21 @@ function depth(scale: readonly string[], value: number, shown: Picture): string 
   return step(scale, 0.25 + 0.75 * Math.min(1, value / shown.most.strength));
 }
 
-function profiles(drawn: Frame, shown: Picture): Marks["profiles"] {
+function profiles(drawn: Frame, shown: Picture): { slot: "a" | "b"; data: number[][] }[] {
   return (["a", "b"] as const).flatMap((slot) => {
     const one: Drawn | null = shown[slot];
     if (!one) return [];
-    const path = drawn.rings.map(({ level, profile: [low, high] }) =>
-      line(drawn, (group) => low + (high - low) * (one.received[level]![group]! / shown.most.received)),
+    const data = drawn.rings.map(({ level, profile: [low, high] }) =>
+      profile(drawn, (group) => low + (high - low) * (one.received[level]![group]! / shown.most.received)),
     );
-    return [{ slot, path: path.join("") }];
+    return [{ slot, data }];
   });
 }
 
 /** From word to word round a ring, at a radius for each; between two words the line glides and never overshoots. */
-function line(drawn: Frame, radius: (group: number) => number): string {
+function profile(drawn: Frame, radius: (group: number) => number): number[] {
   const count = drawn.from.length;
-  if (count === 0) return "";
-  let path = `M${xy(at(drawn.from[0]!, radius(0)))}`;
+  const points: number[] = count > 0 ? [...at(drawn.from[0]!, radius(0))] : [];
   for (let group = 0; group <= count; group++) {
     const from = group === 0 ? drawn.from[0]! : middle(drawn, group - 1);
     const to = group === count ? drawn.to[count - 1]! : middle(drawn, group);
@@ -376,10 +376,10 @@ function line(drawn: Frame, radius: (group: number) => number): string {
     for (let place = 1; place <= steps; place++) {
       const part = place / steps;
       const smooth = part * part * (3 - 2 * part);
-      path += `L${xy(at(from + (to - from) * part, start + (end - start) * smooth))}`;
+      points.push(...at(from + (to - from) * part, start + (end - start) * smooth));
     }
   }
-  return path;
+  return points;
 }
 
 function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {

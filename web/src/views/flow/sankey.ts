@@ -8,9 +8,9 @@ import type { Palette } from "../../design/colour";
 import { type Amounts, divide } from "./amounts";
 import type { Side } from "./graph";
 import type { Group } from "./groups";
+import { Gathered, type Shapes } from "./ink";
 import { fitted, type Measure } from "./lettering";
-import { type Link, linksOf } from "./links";
-import { n } from "./polar";
+import type { Link } from "./links";
 
 export interface Bar {
   level: number;
@@ -22,13 +22,15 @@ export interface Bar {
   /** What of the target's whole passes here, in each model. */
   a: number;
   b: number;
+  /** Which models are drawn. */
+  of: "a" | "b" | "both";
 }
 
+/** A link with its place: from x, y to x, y, and how wide. */
 export interface Ribbon extends Link {
-  path: string;
-  width: number;
-  /** What of it comes from the selected word; empty if nothing does. */
-  carried: string;
+  band: [number, number, number, number, number];
+  /** What of it comes from the selected word, in the middle of it; null if nothing does. */
+  carried: [number, number, number, number, number] | null;
 }
 
 export interface BarLabel {
@@ -70,7 +72,7 @@ const TOP = 28;
 const BOTTOM = 8;
 const WORD = 12;
 const SMALL = 10;
-const THINNEST = 0.12;
+const THINNEST = 0.15;
 
 export function sankey(options: SankeyOptions): SankeyDrawing {
   const { width, height, groups, of, layers, a, b, target, from, measure } = options;
@@ -92,7 +94,8 @@ export function sankey(options: SankeyOptions): SankeyDrawing {
         ? [a ? 1 : 0, b ? 1 : 0]
         : [divided.a?.levels[level]?.[place] ?? 0, divided.b?.levels[level]?.[place] ?? 0];
       if (inA + inB <= 0) continue;
-      const bar = {
+      const bar: Bar = {
+        of: a && b ? "both" : a ? "a" : "b",
         level,
         group: isTop ? null : place,
         x: x(level),
@@ -148,58 +151,67 @@ export function stack(heights: readonly number[], homes: readonly number[], tall
 }
 
 function ribbons(
-  { a, b, of, groups, layers }: SankeyOptions,
+  { a, b, groups, layers }: SankeyOptions,
   divided: { a: Amounts | null; b: Amounts | null },
   places: ReadonlyMap<string, Bar>,
   scale: number,
 ): Ribbon[] {
-  const links = linksOf(a, b, of, () => true).map((link) => {
-    // The logit is kept as the token 0 that stands for it.
-    const isTop = link.layer === layers.length - 1;
-    const query = link.query ?? of[0]!;
-    const place = query * groups.length + link.key;
-    const amount = (divided.a?.edges[link.layer]?.get(place) ?? 0) + (divided.b?.edges[link.layer]?.get(place) ?? 0);
-    const above = places.get(`${link.layer + 1} ${isTop ? null : query}`);
-    const carried =
-      (divided.a?.carried[link.layer]?.get(place) ?? 0) + (divided.b?.carried[link.layer]?.get(place) ?? 0);
-    const below = places.get(`${link.layer} ${link.key}`);
-    return { link, width: amount * scale, carried: carried * scale, below, above };
-  });
-  const leaves = new Map<Bar, number>();
-  const enters = new Map<Bar, number>();
   const found: Ribbon[] = [];
-  const order = links
-    .filter((one) => one.below && one.above && one.width > 0)
-    .sort((one, other) => one.above!.y - other.above!.y || one.below!.y - other.below!.y);
-  const start = new Map<(typeof order)[number], number>();
-  for (const one of order) {
-    start.set(one, leaves.get(one.below!) ?? one.below!.y);
-    leaves.set(one.below!, start.get(one)! + one.width);
-  }
-  for (const one of order.toSorted((x, y) => x.below!.y - y.below!.y || x.above!.y - y.above!.y)) {
-    const end = enters.get(one.above!) ?? one.above!.y;
-    enters.set(one.above!, end + one.width);
-    if (one.width < THINNEST) continue;
-    const between = (width: number) =>
-      ribbon(
-        one.below!.x + BAR,
-        start.get(one)! + (one.width - width) / 2,
-        one.above!.x,
-        end + (one.width - width) / 2,
-        width,
-      );
-    const carried = one.carried < THINNEST / 2 ? "" : between(Math.max(0.4, one.carried));
-    found.push({ ...one.link, path: between(one.width), width: one.width, carried });
+  for (const layer of layers.keys()) {
+    const isTop = layer === layers.length - 1;
+    const isLogit = isTop && (a ?? b)!.start === null;
+    const bars = groups.map((_, group) => places.get(`${layer} ${group}`));
+    const above = groups.map((_, group) => places.get(`${layer + 1} ${isTop ? null : group}`));
+    const [inA, inB] = [divided.a, divided.b];
+    const here: Part[] = [];
+    for (let place = 0; place < groups.length ** 2; place++) {
+      const width = scale * ((inA?.edges[layer]?.[place] ?? 0) + (inB?.edges[layer]?.[place] ?? 0));
+      if (width <= 0) continue;
+      const [query, key] = [Math.floor(place / groups.length), place % groups.length];
+      const [lower, upper] = [bars[key], above[query]];
+      if (!lower || !upper) continue;
+      const carried = scale * ((inA?.carried?.[layer]?.[place] ?? 0) + (inB?.carried?.[layer]?.[place] ?? 0));
+      here.push({ place, query, key, lower, upper, width, carried, start: 0 });
+    }
+    // What leaves a token lies in the order in which it arrives, and the other way round, so that little crosses.
+    const leaves = new Map<Bar, number>();
+    for (const part of here) {
+      part.start = leaves.get(part.lower) ?? part.lower.y;
+      leaves.set(part.lower, part.start + part.width);
+    }
+    const enters = new Map<Bar, number>();
+    here.sort((one, other) => one.key - other.key || one.query - other.query);
+    for (const { place, query, key, lower, upper, width, carried, start } of here) {
+      const end = enters.get(upper) ?? upper.y;
+      enters.set(upper, end + width);
+      if (width < THINNEST) continue;
+      const between = (wide: number): Ribbon["band"] => {
+        const inset = (width - wide) / 2;
+        return [lower.x + BAR, start + inset, upper.x, end + inset, wide];
+      };
+      found.push({
+        layer,
+        query: isLogit ? null : query,
+        key,
+        a: inA?.strength[layer]?.[place] ?? 0,
+        b: inB?.strength[layer]?.[place] ?? 0,
+        band: between(width),
+        carried: carried < THINNEST / 2 ? null : between(Math.max(0.4, carried)),
+      });
+    }
   }
   return found;
 }
 
-function ribbon(x0: number, y0: number, x1: number, y1: number, width: number): string {
-  const middle = n((x0 + x1) / 2);
-  return (
-    `M${n(x0)} ${n(y0)}C${middle} ${n(y0)} ${middle} ${n(y1)} ${n(x1)} ${n(y1)}` +
-    `V${n(y1 + width)}C${middle} ${n(y1 + width)} ${middle} ${n(y0 + width)} ${n(x0)} ${n(y0 + width)}Z`
-  );
+interface Part {
+  place: number;
+  query: number;
+  key: number;
+  lower: Bar;
+  upper: Bar;
+  width: number;
+  carried: number;
+  start: number;
 }
 
 function labels(
@@ -236,4 +248,33 @@ function labels(
 /** The colour of what is in A, in B, or in both. */
 export function linkColour({ a, b }: { a: number; b: number }, palette: Palette): string {
   return a > 0 && b > 0 ? palette.both : a > 0 ? palette.a : palette.b;
+}
+
+/** Bars, and ribbons behind them; `lit` says which ribbons stand out, null that all do alike. */
+export function sankeyShapes(
+  { bars, ribbons: all, bar }: SankeyDrawing,
+  palette: Palette,
+  colour: (link: Link) => string,
+  lit: ((link: Link) => boolean) | null,
+  isCarried: boolean,
+  isDim: (bar: Bar) => boolean,
+): Shapes[] {
+  const behind = new Gathered("ribbons");
+  const front = new Gathered("ribbons");
+  for (const ribbon of all) {
+    const isLit = lit?.(ribbon) ?? false;
+    if (isCarried && ribbon.carried) front.of(colour(ribbon), 0.85).push(...ribbon.carried);
+    if (isLit) front.of(colour(ribbon), 0.7).push(...ribbon.band);
+    else behind.of(colour(ribbon), isCarried || lit ? 0.08 : 0.38).push(...ribbon.band);
+  }
+  const rects = new Gathered("rects");
+  for (const one of bars) {
+    const most = Math.max(one.a, one.b) || 1;
+    const opacity = isDim(one) ? 0.25 : 1;
+    const half = one.of === "both" ? bar / 2 : bar;
+    rects.of(palette.rule, opacity).push(one.x, one.y, bar, one.height);
+    if (one.a) rects.of(palette.a, opacity).push(one.x, one.y, half, (one.height * one.a) / most);
+    if (one.b) rects.of(palette.b, opacity).push(one.x + bar - half, one.y, half, (one.height * one.b) / most);
+  }
+  return [...behind.list(), ...front.list(), ...rects.list()];
 }
