@@ -42,7 +42,7 @@ class Search(Value):
     searched: int
     """How many texts were searched."""
     with_word: int
-    """How many of them have the word."""
+    """How many of them have the word; none is an answer too."""
     hits: int
     """How many there are; no more than the strongest are in the arrays."""
     truncated: bool

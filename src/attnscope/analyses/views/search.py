@@ -63,9 +63,6 @@ def search(models: Models, request: SearchRequest, progress: Progress) -> Parcel
                 raise InputError(f"text {number + 1} of the corpus: {error}") from error
             raise
     progress(len(texts), len(texts))
-    if not found.with_word:
-        where = f"the {len(texts)} texts of the corpus" if several else "this text"
-        raise InputError(f"there is no {request.word!r} in {where}")
     used = sorted({int(text) for text in found.place[:, 0]})
     place = found.place.copy()
     place[:, 0] = np.searchsorted(used, place[:, 0])

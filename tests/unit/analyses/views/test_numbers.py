@@ -316,12 +316,10 @@ def test_search_of_a_corpus_keeps_the_strongest(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"word": "zebra"}, "no 'zebra' in this text"),
         ({"word": "  "}, "no word was given"),
         ({"word": "not", "threshold": 0}, "above 0"),
         ({"word": "not", "threshold": 1.5}, "at most 1"),
         ({"word": "not", "where": "corpus"}, "no corpus"),
-        ({"word": "zebra", "where": "corpus", "corpus": ("a dog",)}, "1 texts of the corpus"),
         ({"word": "dog", "where": "corpus", "corpus": ("a dog", "a dog " * 60)}, "text 2 of the corpus: "),
         ({"word": "not", "measure": "value_norm"}, "unknown map"),
     ],
@@ -329,6 +327,16 @@ def test_search_of_a_corpus_keeps_the_strongest(monkeypatch: pytest.MonkeyPatch)
 def test_searches_that_can_not_be(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ats.InputError, match=said):
         ask({"a": classifier()}, "search", **options)
+
+
+def test_a_word_that_is_nowhere_has_no_hits() -> None:
+    for where in ({}, {"where": "corpus", "corpus": ("a dog", "a cat")}):
+        found = ask({"a": classifier()}, "search", word="zebra", **where)
+        artifact = cast("Search", found.artifact)
+        assert (artifact.with_word, artifact.hits, artifact.texts) == (0, 0, ())
+        assert artifact.searched == (2 if where else 1)
+        assert found.arrays["place"].shape == (0, 5)
+        assert not found.arrays["count"].any()
 
 
 def test_special_tokens_can_be_searched() -> None:

@@ -55,7 +55,7 @@ export default function SearchView({ subject }: ViewProps) {
     return (
       <ViewFrame controls={controls} caption="Search">
         <Empty title="Which heads look at a word?">
-          <p>Write a word at the left, or choose one of this text:</p>
+          <p>Write a word, or choose one of this text:</p>
           <Suggestions subject={subject} />
         </Empty>
       </ViewFrame>
@@ -73,6 +73,17 @@ export default function SearchView({ subject }: ViewProps) {
             onCancel={found.cancel}
           />
         )}
+      </ViewFrame>
+    );
+  }
+  if (found.data.artifact.with_word === 0) {
+    const { word, searched } = found.data.artifact;
+    return (
+      <ViewFrame controls={controls} caption="Search">
+        <Empty title={`“${word}” is not in ${inCorpus ? `any of the ${searched} texts` : "this text"}`}>
+          <p>Choose one of these words, or write another:</p>
+          <Suggestions subject={subject} />
+        </Empty>
       </ViewFrame>
     );
   }
