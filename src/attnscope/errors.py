@@ -16,6 +16,21 @@ class InputError(AttnscopeError, ValueError):
     """What was given is not what was asked for."""
 
 
+class TextTooLong(InputError):
+    """A text of more tokens than a model has positions for."""
+
+    def __init__(self, tokens: int, most: int) -> None:
+        super().__init__(tokens, most)
+        self.tokens = tokens
+        self.most = most
+
+    def __str__(self) -> str:
+        return (
+            f"the text has {self.tokens} tokens, the model has positions for {self.most}; shorten it, or pass "
+            f"stride={max(1, self.most // 2)} to analyse it in overlapping windows"
+        )
+
+
 class UnsupportedModel(AttnscopeError):
     """A model whose attention cannot be captured, or whose parts do not add up to its output."""
 

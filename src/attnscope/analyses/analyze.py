@@ -1,7 +1,7 @@
 """The basic question: for one text, what flows from every key to every query, by each measure."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
@@ -39,6 +39,9 @@ Reduce = Literal["keys", "queries", "categories", "topk"]
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Progress = Callable[[int, int], None]
 """Called with the number of layers done and the number there are."""
+Fold = Callable[[Mapping[str, NDArray[np.float32]]], Mapping[str, tuple[tuple[str, ...], Array]]]
+"""What is to be kept of a layer: from its maps by measure, (head, query, key) or (query, key), to variables by name,
+each with its axes. Maps for which the layers are run again come in a call of their own."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Request:
     reduce: Reduce | None
     categories: str | Scheme
     top: int
+    fold: Fold | None = None
 
     @property
     def scopes(self) -> tuple[Any, ...]:
@@ -76,6 +80,7 @@ def analyze(
     categories: str | Scheme = "auto",
     top: int = 5,
     stride: int | None = None,
+    fold: Fold | None = None,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Measure what flows between the tokens of a text, layer by layer.
@@ -92,6 +97,8 @@ def analyze(
                "topk" (the `top` largest keys of each query)
     categories the kinds of tokens for reduce="categories": "auto", "encoder", "decoder", or a mapping of your own
     stride     analyse a text longer than the model's positions in windows this many tokens apart (axis `window`)
+    fold       a function that is given the maps of each layer, of tokens, and says what to keep in their place, so
+               that never more than one layer's are in memory
 
     Every result carries the reconstruction error of each layer; a layer that does not add up is refused.
     """
@@ -100,6 +107,10 @@ def analyze(
     request = _request(
         measures, None if heads is None else _numbers("heads", _listed("heads", heads)), unit, reduce, categories, top
     )
+    if fold is not None:
+        if unit == "word" or reduce is not None:
+            raise InputError("fold= gets whole maps of tokens; leave unit= and reduce= out")
+        request = replace(request, fold=fold)
     layers = None if layers is None else _layer_list(layers)
     if stride is None:
         encoded = [model.encode(text, pair)]
@@ -244,13 +255,12 @@ class _Visit:
 
     def replayed(self, played: replays.Played) -> None:
         """Take in the maps of layers that were run again."""
-        for measure in self.request.replayed:
-            for index, (layer, found) in enumerate(zip(self.layers, played.maps[measure.name], strict=True)):
-                assert layer.record is not None
-                keeper = self._keeper(measure, layer.record, index)
-                keeper.add(found)
-                for suffix, kept in keeper.finish().items():
-                    self._keep(measure, suffix, kept, index)
+        for index, layer in enumerate(self.layers):
+            assert layer.record is not None
+            keepers = {again.name: self._keeper(again, layer.record, index) for again in self.request.replayed}
+            for name, one in keepers.items():
+                one.add(played.maps[name][index])
+            self._finish(keepers, index)
 
     def _maps(self, record: LayerRecord, parts: Parts) -> tuple[LawErrors, float]:
         """The pass over blocks of query rows: every map, Law 1 and the sums of the weights."""
@@ -265,16 +275,28 @@ class _Visit:
                 keepers[measure.name].add(self._heads(measure, measure.compute(block)))
             errors.append(parts.sketched_error(block))
             sums.append(block.weight.sum(-1).min())
-        for measure in maps:
-            for suffix, kept in keepers[measure.name].finish().items():
-                self._keep(measure, suffix, kept, index)
+        self._finish(keepers, index)
         return parts.errors(torch.cat(errors)), float(torch.stack(sums).min())
+
+    def _finish(self, keepers: Mapping[str, Keeper], index: int) -> None:
+        """Take in what was kept of a layer's maps, or what its fold makes of them."""
+        finished = {name: keeper.finish() for name, keeper in keepers.items()}
+        if self.request.fold is None:
+            for name, found in finished.items():
+                for suffix, kept in found.items():
+                    self._keep(lookup(name), suffix, kept, index)
+        elif finished:
+            whole = {name: found[""].array.astype(np.float32, copy=False) for name, found in finished.items()}
+            for name, (dims, array) in self.request.fold(whole).items():
+                self._place(name, dims, array.shape, array.dtype, index)[...] = array
 
     def _keeper(self, measure: Measure, record: LayerRecord, index: int) -> Keeper:
         if self.request.reduce == "categories" and self.categories is None:
             self.categories = _categories(self.keys, record, self.request)
 
         def allocate(shape: tuple[int, ...]) -> NDArray[np.float32]:
+            if self.request.fold is not None:
+                return np.empty(shape, np.float32)
             return self._place(measure.name, measure.dims, shape, np.dtype(np.float32), index)
 
         return keeper(self.request.reduce, record.queries, self.categories, self.request.top, allocate)
@@ -332,7 +354,7 @@ def _one(
     model: Model, inputs: Encoded, sites: Sequence[Site], request: Request, step: Callable[[int], None] | None
 ) -> xr.Dataset:
     """One text, or one window of it."""
-    queries, keys = _sides(inputs, sites[0].stack)
+    queries, keys = sides(inputs, sites[0].stack)
     visit = _Visit(request, keys, len(sites), step)
     tails = any(measure.needs_tail for measure in request.measures)
     model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None, tails=tails)
@@ -364,7 +386,7 @@ def _play(model: Model, inputs: Encoded, sites: Sequence[Site], visit: _Visit) -
     ]
 
 
-def _sides(inputs: Encoded, stack: str) -> tuple[Tokens | None, Tokens | None]:
+def sides(inputs: Encoded, stack: str) -> tuple[Tokens | None, Tokens | None]:
     """Which tokens look and which are looked at."""
     return {"decoder": (inputs.target, inputs.target), "cross": (inputs.target, inputs.source)}.get(
         stack, (inputs.source, inputs.source)

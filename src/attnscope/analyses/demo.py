@@ -172,12 +172,12 @@ def demo_path() -> Path:
     return folder
 
 
-def demo_model() -> "Model":
+def demo_model(device: str | None = None, dtype: str | None = None) -> "Model":
     """The demo's model, all-MiniLM-L6-v2: six layers of twelve heads, trained to embed sentences."""
     folder = demo_path()
     from attnscope.models.model import Model
 
-    model = Model.from_pretrained(folder)
+    model = Model.from_pretrained(folder, device=device, dtype=dtype)
     model.name = NAME
     return model
 
@@ -187,12 +187,17 @@ def demo_models() -> "tuple[Model, Model]":
 
     The second needs the package peft, because it is kept as a LoRA adapter; the classes are negative and positive.
     """
-    base = demo_model()
+    return demo_model(), tuned_demo_model()
+
+
+def tuned_demo_model(device: str | None = None, dtype: str | None = None) -> "Model":
+    """The demo's second model alone."""
+    folder = demo_path()
     from attnscope.models.model import Model
 
-    tuned = Model.from_pretrained(demo_path(), adapter=ADAPTER)
+    tuned = Model.from_pretrained(folder, adapter=ADAPTER, device=device, dtype=dtype)
     tuned.name = f"{NAME} + {ADAPTER.name}"
-    return base, tuned
+    return tuned
 
 
 def category_shares(

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from attnscope.analyses.attribution import Method, Question, lookup
+from attnscope.analyses.attribution import Answer, Method, Question, lookup
 from attnscope.errors import InputError
 from attnscope.methods.faithfulness import PERCENT, Intervals, beats, highest, intervals, resampled, standing
 from attnscope.models.encode import Encoded
@@ -33,6 +34,7 @@ _TEXTS_AT_ONCE = 32
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
+"""Called with the number of rankings done, of each text by each method, and the number there are."""
 
 
 @dataclass(frozen=True)
@@ -137,26 +139,34 @@ def _outcomes(
     for start in range(0, len(sentences), _TEXTS_AT_ONCE):
         cases: list[Case] = []
         for place, sentence in enumerate(sentences[start : start + _TEXTS_AT_ONCE], start):
-            case = _case(setting, sentence, place)
+            case = _case(
+                setting, sentence, place, partial(_step, progress, place, len(setting.methods), len(sentences))
+            )
             if case is not None:
                 cases.append(case)
                 places.append(place)
-            if progress is not None:
-                progress(place + 1, len(sentences))
         found += _decided(setting, cases, budget)
     if not found:
         raise InputError("no text has two tokens that could be ranked; give longer ones")
     return found, places
 
 
-def _case(setting: Setting, sentence: str, place: int) -> Case | None:
+def _step(progress: Progress | None, text: int, methods: int, texts: int, method: int) -> None:
+    if progress is not None:
+        progress(text * methods + method, texts * methods)
+
+
+def _case(setting: Setting, sentence: str, place: int, step: Callable[[int], None]) -> Case | None:
     model = setting.model
     inputs = model.encode(sentence)
     eligible = maskable(inputs, model.tokenizer)
     if eligible.sum() < 2:
         return None
     question = Question(model, sentence, None, inputs, setting.target, steps=setting.steps, seed=(setting.seed, place))
-    answers = [method.compute(question) for method in setting.methods]
+    answers: list[Answer] = []
+    for method in setting.methods:
+        answers.append(method.compute(question))
+        step(len(answers))
     positions = answers[0].target.positions
     gone: list[list[NDArray[np.bool_]]] = [[], []]
     for answer in answers:

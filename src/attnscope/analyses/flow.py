@@ -30,6 +30,8 @@ from attnscope.methods.max_flow import max_flow
 from attnscope.methods.rollout import rollout
 from attnscope.methods.rows import shares
 from attnscope.methods.tracing import Trace, row_shares, trace
+from attnscope.models.attribution import Attribution
+from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.text.labels import unique, visible
 from attnscope.text.tokens import Tokens
@@ -338,24 +340,32 @@ def _is_causal(maps: Sequence[NDArray[np.floating[Any]]]) -> bool:
 
 def _logit(model: Model, text: Any, pair: str | None, name: str, found: xr.Dataset) -> _Start:
     """A logit, and what each token that enters the last layer contributes to it, as shares by size."""
-    last = model.sites(str(found.attrs["stack"]))[-1]
-    if int(found[LAYER].to_numpy()[-1]) != last.layer:
-        raise InputError(f"a class is decided behind the last layer, so layers must reach up to {last.layer}")
+    stack = str(found.attrs["stack"])
+    last = model.sites(stack)[-1].layer
+    if int(found[LAYER].to_numpy()[-1]) != last:
+        raise InputError(f"a class is decided behind the last layer, so layers must reach up to {last}")
+    inputs = model.encode(text, pair)
+    parts, label = last_step(model, inputs, name or None, stack)
+    contribution = parts.contribution.cpu().numpy().astype(np.float64)
+    if found.attrs["unit"] == "word" and inputs.source is not None:
+        contribution = sum_over_key_pieces(contribution, inputs.source.words)
+    return _Start(FlowTarget(kind="logit", label=label, value=parts.value), 0, row_shares(np.abs(contribution)))
+
+
+def last_step(model: Model, inputs: Encoded, choice: str | None, stack: str) -> tuple[Attribution, str]:
+    """What each token that enters the last layer contributes to a logit, and what the logit is called."""
+    last = model.sites(stack)[-1]
     if last.step is None:
         raise UnsupportedModel(model.name, f"the states before layer {last.layer} were not found: {last.step_reason}")
-    inputs = model.encode(text, pair)
-    explained, target = model.attribute(inputs, name or None, taps=[last.step.residual.tap])
-    parts, label = explained[0], target.names[0]
+    explained, target = model.attribute(inputs, choice, taps=[last.step.residual.tap])
+    parts = explained[0]
     if not parts.completeness_error <= _TOLERANCE:
         raise UnsupportedModel(
             model.name,
             f"what the tokens and the biases contribute does not add up to the logit (error "
             f"{parts.completeness_error:.1e}, rounding explains at most {_TOLERANCE:.0e})",
         )
-    contribution = parts.contribution.cpu().numpy().astype(np.float64)
-    if found.attrs["unit"] == "word" and inputs.source is not None:
-        contribution = sum_over_key_pieces(contribution, inputs.source.words)
-    return _Start(FlowTarget(kind="logit", label=label, value=parts.value), 0, row_shares(np.abs(contribution)))
+    return parts, target.names[0]
 
 
 def _read(

@@ -7,20 +7,14 @@ the order of the text, layers and heads from 1.
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from attnscope.artifacts.value import Value
 
 Reading = Literal["direct", "cumulative", "flow"]
 Scale = Literal["share", "value"]
 Where = Literal["base", "tuned", "both"]
 
 
-class _Value(BaseModel):
-    """Frozen, and with nothing in it that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FlowTarget(_Value):
+class FlowTarget(Value):
     """What was traced: a token behind the top layer, or a logit."""
 
     kind: Literal["token", "logit"]
@@ -31,7 +25,7 @@ class FlowTarget(_Value):
     """The logit's value; None for a token."""
 
 
-class FlowNode(_Value):
+class FlowNode(Value):
     """A token at a level that the target draws on, or the target itself."""
 
     layer: int
@@ -43,7 +37,7 @@ class FlowNode(_Value):
     """The influence as a share of its level's; 1 for the target."""
 
 
-class FlowEdge(_Value):
+class FlowEdge(Value):
     """A query that draws on a key with at least the threshold."""
 
     layer: int
@@ -56,14 +50,14 @@ class FlowEdge(_Value):
     """The largest value over the heads, on the scale of the threshold."""
 
 
-class Histogram(_Value):
+class Histogram(Value):
     """How the values lie that a threshold is compared with: `counts[i]` of them from `edges[i]` to `edges[i + 1]`."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
 
 
-class Flow(_Value):
+class Flow(Value):
     """The traced graph of one text in one model."""
 
     kind: Literal["flow"] = "flow"
@@ -89,7 +83,7 @@ class Flow(_Value):
     reconstruction_error: float
 
 
-class NodeChange(_Value):
+class NodeChange(Value):
     """A token at a level, in the graphs of two models; a share is None in a model whose target does not draw on it."""
 
     layer: int
@@ -99,7 +93,7 @@ class NodeChange(_Value):
     tuned_share: float | None
 
 
-class EdgeChange(_Value):
+class EdgeChange(Value):
     """An edge of either graph, or of both; a strength is None in a graph without it."""
 
     layer: int
@@ -112,7 +106,7 @@ class EdgeChange(_Value):
     tuned_strength: float | None
 
 
-class FlowChange(_Value):
+class FlowChange(Value):
     """The traced graphs of one text in two models, laid over each other."""
 
     kind: Literal["flow_change"] = "flow_change"

@@ -11,6 +11,7 @@ from attnscope.cli.demo import demo
 from attnscope.cli.faithfulness import faithfulness
 from attnscope.cli.flow import flow
 from attnscope.cli.guard import guarded
+from attnscope.cli.serve import serve
 from attnscope.cli.verify import verify
 
 app = typer.Typer(
@@ -47,3 +48,4 @@ app.command()(guarded(attribute))
 app.command()(guarded(compare))
 app.command()(guarded(flow))
 app.command()(guarded(faithfulness))
+app.command()(guarded(serve))

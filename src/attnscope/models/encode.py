@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
-from attnscope.errors import InputError
+from attnscope.errors import InputError, TextTooLong
 from attnscope.text.tokens import Tokens
 from attnscope.text.windows import windows
 
@@ -172,10 +172,7 @@ def check_length(length: int, model: PreTrainedModel, tokenizer: PreTrainedToken
     """Refuse a text that the model has no positions for."""
     limit = position_limit(model, tokenizer)
     if limit is not None and length > limit:
-        raise InputError(
-            f"the text has {length} tokens, the model has positions for {limit}; shorten it, or pass "
-            f"stride={max(1, limit // 2)} to analyse it in overlapping windows"
-        )
+        raise TextTooLong(length, limit)
 
 
 def _needed(tokenizer: PreTrainedTokenizerBase | None) -> PreTrainedTokenizerBase:

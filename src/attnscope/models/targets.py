@@ -1,6 +1,7 @@
 """Which numbers of a model's output are explained: a class, the difference of two, a next or masked token, a span,
 or one number for each token."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -123,7 +124,12 @@ class Target:
         return {} if self.tokenizer is None else dict(self.tokenizer.get_vocab())
 
     def _name(self, index: int, count: int) -> str:
-        return next((name for name, number in self._names(count).items() if number == index), str(index))
+        return self.named([index], count)[0]
+
+    def named(self, places: Iterable[int], count: int) -> list[str]:
+        """What some of so many logits are called."""
+        names = {number: name for name, number in self._names(count).items()}
+        return [names.get(place, str(place)) for place in places]
 
 
 def _is_causal(model: PreTrainedModel) -> bool:

@@ -1,5 +1,7 @@
 """The result of an analysis: its axes, labels and attributes."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 import torch
@@ -132,3 +134,26 @@ def test_measures_behind_words_keep_their_names(bert: ats.Model) -> None:
     assert set(MEASURES) <= set(result.data_vars)
     assert result["block_norm"].dims == ("layer", "query", "key")
     assert result["key_token"].values.tolist() == ["[CLS]", "cats", "meowing", "[SEP]"]
+
+
+@pytest.mark.parametrize("measures", [["weight", "block_norm"], ["weight", "feedforward_norm"]])
+def test_a_fold_gets_each_layers_maps_and_says_what_is_kept(bert: ats.Model, measures: list[str]) -> None:
+    seen: list[set[str]] = []
+
+    def largest(maps: Mapping[str, np.ndarray]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        seen.append(set(maps))
+        return {
+            f"largest_{name}": (("query",), values.max((0, -1) if values.ndim == 3 else -1))
+            for name, values in maps.items()
+        }
+
+    found = ats.analyze(bert, "the cat sat", measures=measures, fold=largest)
+    whole = ats.analyze(bert, "the cat sat", measures=measures)
+    for name in measures:
+        over = [dim for dim in ("head", "key") if dim in whole[name].dims]
+        np.testing.assert_array_equal(found[f"largest_{name}"], whole[name].max(over))
+        assert name not in found
+    assert found.attrs["reconstruction_error"] == whole.attrs["reconstruction_error"]
+    assert {frozenset(names) for names in seen} <= {frozenset(measures), frozenset({"weight"}), frozenset(measures[1:])}
+    with pytest.raises(ats.InputError, match="fold="):
+        ats.analyze(bert, "the cat sat", fold=largest, reduce="keys")

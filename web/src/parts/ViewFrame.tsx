@@ -1,0 +1,38 @@
+import type { ReactNode } from "react";
+
+interface Props {
+  /** What is asked for, and how: the controls at the left. */
+  controls?: ReactNode;
+  /** Which measure, which model, which error: one line. */
+  caption: ReactNode;
+  /** What belongs beside the caption: the note, the export. */
+  tools?: ReactNode;
+  /** Details at the right. */
+  aside?: ReactNode;
+  children: ReactNode;
+}
+
+/** How every view is laid out: controls, the drawing with its caption, details. */
+export function ViewFrame({ controls, caption, tools, aside, children }: Props) {
+  return (
+    <div className="view-frame" data-aside={aside ? "" : undefined} data-controls={controls ? "" : undefined}>
+      {controls && (
+        <section className="view-controls" aria-label="Controls">
+          {controls}
+        </section>
+      )}
+      <section className="view-main" aria-label="Drawing">
+        <div className="view-caption">
+          <p className="small soft">{caption}</p>
+          <div className="view-tools">{tools}</div>
+        </div>
+        <div className="view-body">{children}</div>
+      </section>
+      {aside && (
+        <aside className="view-aside" aria-label="Details">
+          {aside}
+        </aside>
+      )}
+    </div>
+  );
+}

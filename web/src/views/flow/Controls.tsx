@@ -1,0 +1,146 @@
+import { memo } from "react";
+import type { Maps } from "../../api/types";
+import { HeadChooser } from "../../parts/HeadChooser";
+import { LayerBrush } from "../../parts/LayerBrush";
+import { Segmented } from "../../parts/Segmented";
+import { Threshold } from "../../parts/Threshold";
+import { useDragging } from "../../state/dragging";
+import { useStore } from "../../state/store";
+import type { Subject } from "../../state/subject";
+import { DRAWINGS, LOGIT, READINGS, SHOWN, UNITS } from "./options";
+import type { Flow } from "./useFlow";
+
+export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
+  const choose = useStore((state) => state.choose);
+  const draw = useStore((state) => state.draw);
+  const reading = useStore((state) => state.reading);
+  const show = useStore((state) => state.show);
+  const layers = useStore((state) => state.layers);
+  const heads = useStore((state) => state.heads);
+  const unit = useStore((state) => state.unit);
+  const { drag, end } = useDragging();
+  const { models, measure } = subject;
+  const perHead = flow.maps.heads.length > 0;
+  return (
+    <>
+      <Segmented label="Drawing" value={draw} options={DRAWINGS} onChange={(value) => choose({ draw: value })} />
+      {models.b && (
+        <Segmented label="Models" value={show} options={SHOWN} onChange={(value) => choose({ show: value })} />
+      )}
+      <TargetPicker subject={subject} maps={flow.maps} />
+      <Threshold
+        label="Threshold"
+        value={flow.threshold}
+        histogram={flow.histogram}
+        passing={passing(flow)}
+        onChange={(threshold) => drag({ threshold })}
+        onEnd={end}
+      />
+      <LayerBrush
+        count={flow.maps.layers.length}
+        value={layers}
+        onChange={(value) => drag({ layers: value })}
+        onEnd={end}
+      />
+      {perHead && (
+        <HeadChooser count={flow.maps.heads.length} value={heads} onChange={(value) => choose({ heads: value })} />
+      )}
+      <Segmented
+        label="Reading"
+        value={reading}
+        options={READINGS.map((one) =>
+          one.value === "flow" && flow.maps.tokens.labels.length > MOST_FLOW
+            ? { ...one, disabled: true, title: `Maximum flow is worked out for texts of up to ${MOST_FLOW} tokens` }
+            : one,
+        )}
+        onChange={(value) => choose({ reading: value, threshold: null })}
+      />
+      <Segmented
+        label="Unit"
+        value={subject.unit}
+        options={
+          subject.unit === unit
+            ? UNITS
+            : UNITS.map((one) => ({
+                ...one,
+                disabled: one.value === "token",
+                title: "The models cut texts differently",
+              }))
+        }
+        onChange={(value) => choose({ unit: value, word: null, target: null })}
+      />
+      {!perHead && (
+        <p className="small soft">
+          {reading === "direct"
+            ? `${capital(measure.title)} is of all heads together.`
+            : "Through layers, the heads are taken together."}
+        </p>
+      )}
+      {flow.remark && <p className="small problem">{flow.remark}</p>}
+      {flow.threshold < flow.maps.floor && (
+        <p className="small problem">
+          In a text this long only the {flow.maps.kept} strongest of each token are drawn: below{" "}
+          {(flow.maps.floor * 100).toFixed(1)} % some are missing.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** As the server has it. */
+const MOST_FLOW = 48;
+
+/** While something else is dragged, its hundreds of options stay as they are. */
+const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Subject; maps: Maps }) {
+  const target = useStore((state) => state.target);
+  const reading = useStore((state) => state.reading);
+  const choose = useStore((state) => state.choose);
+  const { labels } = maps.tokens;
+  const standard = labels[maps.default_target] ?? "";
+  const { a, b } = subject.models;
+  const classes = [...new Set([...(b?.classes ?? []), ...a.classes])];
+  const decides = a.has_logits || b?.has_logits;
+  const value = target?.startsWith(LOGIT) || labels.includes(target ?? "") ? target! : standard;
+  return (
+    <div className="target">
+      <label htmlFor="target">
+        <h3>Target</h3>
+      </label>
+      <select
+        id="target"
+        value={value}
+        onChange={(event) => choose({ target: event.target.value === standard ? null : event.target.value })}
+      >
+        {decides && reading !== "flow" && (
+          <optgroup label="A decision">
+            {classes.map((name) => (
+              <option key={name} value={`${LOGIT}${name}`}>
+                {name}
+              </option>
+            ))}
+            {classes.length === 0 && <option value={LOGIT}>what the model predicts</option>}
+          </optgroup>
+        )}
+        <optgroup label="A token after the last layer">
+          {labels.map((label) => (
+            <option key={label} value={label}>
+              {label}
+            </option>
+          ))}
+        </optgroup>
+      </select>
+    </div>
+  );
+});
+
+function passing({ a, b }: Flow): string {
+  const count = (one: Flow["a"]) => one?.found.edges.reduce((sum, { query }) => sum + query.length, 0) ?? 0;
+  const counts = [a && `A ${count(a).toLocaleString("en")}`, b && `B ${count(b).toLocaleString("en")}`].filter(
+    (text) => text,
+  );
+  return `links: ${counts.join(" · ")}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,46 @@
+/** What the Flow view begins with, and what its choices are called. */
+
+import type { Segment } from "../../parts/Segmented";
+import type { Choices } from "../../state/url";
+
+/**
+ * A threshold that leaves a picture one can read. Heads are sharper than all of them together; and in a long text the
+ * target's own shares, of which `strongest` is the largest, may all be smaller, and at least that one is to be seen.
+ */
+export function defaultThreshold(perHead: boolean, reading: Choices["reading"], strongest: number): number {
+  const usual = perHead && reading === "direct" ? 0.2 : 0.08;
+  return Math.max(0.001, Number(Math.min(usual, 0.8 * strongest).toPrecision(2)));
+}
+
+export const READINGS: readonly Segment<Choices["reading"]>[] = [
+  { value: "direct", label: "Direct", title: "Each layer’s own map" },
+  {
+    value: "cumulative",
+    label: "Rollout",
+    title: "Cumulative: what a token is made of, through all layers below (rollout)",
+  },
+  {
+    value: "flow",
+    label: "Max flow",
+    title: "Flow: how much could reach a token if every map were a net of pipes (maximum flow)",
+  },
+];
+
+export const DRAWINGS: readonly Segment<Choices["draw"]>[] = [
+  { value: "rings", label: "Rings", title: "One ring for each layer, the target in the middle" },
+  { value: "sankey", label: "Sankey", title: "Columns of tokens, layer by layer" },
+];
+
+export const SHOWN: readonly Segment<Choices["show"]>[] = [
+  { value: "both", label: "A + B", title: "Both models over each other" },
+  { value: "a", label: "A", title: "Model A alone" },
+  { value: "b", label: "B", title: "Model B alone" },
+  { value: "diff", label: "B − A", title: "Purple: more in A. Teal: more in B" },
+];
+
+export const UNITS: readonly Segment<Choices["unit"]>[] = [
+  { value: "token", label: "Tokens", title: "As the model cuts the text" },
+  { value: "word", label: "Words", title: "Pieces of a word together" },
+];
+
+export const LOGIT = "logit:";
