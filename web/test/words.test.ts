@@ -102,6 +102,17 @@ describe("the shaded text", () => {
     }
   });
 
+  it("begins at the right where the script does", () => {
+    const rows = found.rows.map((row) => (row.special ? row : { ...row, name: "شلوم" }));
+    const { boxes } = textLayout({ ...found, rows }, "b", 300, 0, reckoned);
+    boxes.forEach((box, place) => {
+      const next = boxes[place + 1];
+      if (next && next.y === box.y) expect(next.x + next.width).toBeLessThanOrEqual(box.x + 1e-9);
+      expect(box.x).toBeGreaterThanOrEqual(0);
+    });
+    expect(boxes[0]!.x + boxes[0]!.width).toBe(300);
+  });
+
   it("says which word is under a point", () => {
     const text = textLayout(found, "b", 688, 0, reckoned);
     for (const box of text.boxes) expect(wordAt(text, box.x + box.width / 2, box.y + 5)).toBe(box);

@@ -35,14 +35,16 @@ function Stage({ subject }: { subject: Subject }) {
   return (
     <>
       <ViewTabs current={entry} />
-      <main id="view" role="tabpanel" aria-labelledby={`tab-${entry.name}`}>
-        <ErrorBoundary of={`${entry.name} ${subject.text}`}>
-          <Suspense fallback={<Working what="Opening the view" />}>
-            <Readable subject={subject}>
-              <entry.View subject={subject} />
-            </Readable>
-          </Suspense>
-        </ErrorBoundary>
+      <main>
+        <div id="view" role="tabpanel" aria-labelledby={`tab-${entry.name}`}>
+          <ErrorBoundary of={`${entry.name} ${subject.text}`}>
+            <Suspense fallback={<Working what="Opening the view" />}>
+              <Readable subject={subject}>
+                <entry.View subject={subject} />
+              </Readable>
+            </Suspense>
+          </ErrorBoundary>
+        </div>
       </main>
     </>
   );

@@ -70,7 +70,7 @@ export function trace(
       active[key] = 1;
       own[key]! += (options.decay ?? DECAY) * handed[found.query[edge]!]!;
     }
-    for (const edge of found.passEdge) own[found.key[edge]!]! += 1;
+    for (let pass = 0; pass < found.passEdge.length; pass++) own[found.key[found.passEdge[pass]!]!]! += 1;
     reached.push(active);
     influence.push(own);
     edges.push(found);
@@ -78,19 +78,37 @@ export function trace(
   return { reached: reached.reverse(), influence: influence.reverse(), edges: edges.reverse() };
 }
 
+/** Room to gather a layer's edges in, kept from one to the next: this is done at every move of a slider. */
+const room = {
+  query: new Uint16Array(0),
+  key: new Uint16Array(0),
+  strength: new Float32Array(0),
+  passHead: new Uint16Array(0),
+  passEdge: new Uint32Array(0),
+  passShare: new Float32Array(0),
+};
+
+function makeRoom(most: number): void {
+  if (room.query.length >= most) return;
+  room.query = new Uint16Array(most);
+  room.key = new Uint16Array(most);
+  room.strength = new Float32Array(most);
+  room.passHead = new Uint16Array(most);
+  room.passEdge = new Uint32Array(most);
+  room.passShare = new Float32Array(most);
+}
+
 function layerEdges(map: LayerMap, tokens: number, above: Uint8Array, options: TraceOptions): LayerEdges {
   const { threshold } = options;
   const heads = map.heads > 1 && options.heads ? options.heads.filter((head) => head < map.heads) : range(map.heads);
-  const query: number[] = [];
-  const key: number[] = [];
-  const strength: number[] = [];
-  const passHead: number[] = [];
-  const passEdge: number[] = [];
-  const passShare: number[] = [];
+  makeRoom(map.key.length);
+  const { query, key, strength, passHead, passEdge, passShare } = room;
   const edgeOf = new Int32Array(tokens).fill(-1);
+  let edges = 0;
+  let passes = 0;
   for (let row = 0; row < tokens; row++) {
     if (!above[row]) continue;
-    const first = key.length;
+    const first = edges;
     const kept = options.top == null ? null : strongest(map, tokens, heads, row, options.top);
     for (const head of heads) {
       const from = (head * tokens + row) * map.kept;
@@ -101,26 +119,26 @@ function layerEdges(map: LayerMap, tokens: number, above: Uint8Array, options: T
         if (kept && !kept.has(column)) continue;
         let edge = edgeOf[column]!;
         if (edge < 0) {
-          edge = key.length;
+          edge = edges++;
           edgeOf[column] = edge;
-          query.push(row);
-          key.push(column);
-          strength.push(share);
+          query[edge] = row;
+          key[edge] = column;
+          strength[edge] = share;
         } else if (share > strength[edge]!) strength[edge] = share;
-        passHead.push(head);
-        passEdge.push(edge);
-        passShare.push(share);
+        passHead[passes] = head;
+        passEdge[passes] = edge;
+        passShare[passes++] = share;
       }
     }
-    for (let edge = first; edge < key.length; edge++) edgeOf[key[edge]!] = -1;
+    for (let edge = first; edge < edges; edge++) edgeOf[key[edge]!] = -1;
   }
   return {
-    query: new Uint16Array(query),
-    key: new Uint16Array(key),
-    strength: new Float32Array(strength),
-    passHead: new Uint16Array(passHead),
-    passEdge: new Uint32Array(passEdge),
-    passShare: new Float32Array(passShare),
+    query: query.slice(0, edges),
+    key: key.slice(0, edges),
+    strength: strength.slice(0, edges),
+    passHead: passHead.slice(0, passes),
+    passEdge: passEdge.slice(0, passes),
+    passShare: passShare.slice(0, passes),
   };
 }
 

@@ -18,6 +18,7 @@ export function ViewFrame({ controls, caption, tools, aside, children }: Props) 
     <div className="view-frame" data-aside={aside ? "" : undefined} data-controls={controls ? "" : undefined}>
       {controls && (
         <section className="view-controls" aria-label="Controls">
+          <h2 className="unseen">Controls</h2>
           {controls}
         </section>
       )}

@@ -4,7 +4,7 @@ import { measured } from "./lettering";
 import { carriedLinks, type Link, linksAt } from "./links";
 import { Painted, Written } from "./Painted";
 import { n, sector } from "./polar";
-import { type Frame, linkPath, type Marks, marks } from "./rings";
+import { type Frame, type Label, linkPath, type Marks, marks } from "./rings";
 import { linkColour } from "./sankey";
 import type { Flow } from "./useFlow";
 
@@ -76,42 +76,12 @@ export function Rings({ ref, flow, frame, palette, pointed }: Props) {
   );
 }
 
-/** What changes with the threshold and not with the pointer. */
-const Lettering = memo(function Lettering({ drawn, frame, palette }: { drawn: Marks; frame: Frame; palette: Palette }) {
+function Lettering({ drawn, frame, palette }: { drawn: Marks; frame: Frame; palette: Palette }) {
   return (
     <>
-      {drawn.labels.map(({ key, text, size, dim, strong, idle, along, spoke }) =>
-        along ? (
-          <g key={key} opacity={dim ? 0.35 : undefined}>
-            <path id={`along-${key}`} d={along} fill="none" />
-            <text
-              fontSize={size}
-              fontWeight={strong ? 680 : 500}
-              fill={idle ? palette.faint : size > 10 ? palette.ink : palette.soft}
-              textAnchor="middle"
-            >
-              <textPath href={`#along-${key}`} startOffset="50%">
-                {text}
-              </textPath>
-            </text>
-          </g>
-        ) : (
-          spoke && (
-            <text
-              key={key}
-              transform={`translate(${n(spoke.x)} ${n(spoke.y)}) rotate(${n(spoke.turn)})`}
-              dy="0.35em"
-              fontSize={n(size)}
-              fontWeight={strong ? 680 : 450}
-              fill={idle ? palette.faint : palette.ink}
-              textAnchor={spoke.anchor}
-              opacity={dim ? 0.35 : undefined}
-            >
-              {text}
-            </text>
-          )
-        ),
-      )}
+      {drawn.labels.map((label) => (
+        <Word key={label.key} label={label} palette={palette} />
+      ))}
       {drawn.layers.map(({ text, x, y }, place) => (
         <text
           key={text}
@@ -127,7 +97,53 @@ const Lettering = memo(function Lettering({ drawn, frame, palette }: { drawn: Ma
       ))}
     </>
   );
-});
+}
+
+/** Most words stay as they are while something is dragged. */
+const Word = memo(
+  function Word({ label, palette }: { label: Label; palette: Palette }) {
+    const { key, text, size, dim, strong, idle, along, spoke } = label;
+    if (along) {
+      return (
+        <g opacity={dim ? 0.35 : undefined}>
+          <path id={`along-${key}`} d={along} fill="none" />
+          <text
+            fontSize={size}
+            fontWeight={strong ? 680 : 500}
+            fill={idle ? palette.faint : size > 10 ? palette.ink : palette.soft}
+            textAnchor="middle"
+          >
+            <textPath href={`#along-${key}`} startOffset="50%">
+              {text}
+            </textPath>
+          </text>
+        </g>
+      );
+    }
+    if (!spoke) return null;
+    return (
+      <text
+        transform={`translate(${n(spoke.x)} ${n(spoke.y)}) rotate(${n(spoke.turn)})`}
+        dy="0.35em"
+        fontSize={n(size)}
+        fontWeight={strong ? 680 : 450}
+        fill={idle ? palette.faint : palette.ink}
+        textAnchor={spoke.anchor}
+        opacity={dim ? 0.35 : undefined}
+      >
+        {text}
+      </text>
+    );
+  },
+  (one, other) => one.palette === other.palette && isSame(one.label, other.label),
+);
+
+function isSame(one: Label, other: Label): boolean {
+  const { spoke: a, ...plain } = one;
+  const { spoke: b, ...others } = other;
+  const alike = (Object.keys(plain) as (keyof typeof plain)[]).every((name) => plain[name] === others[name]);
+  return alike && a?.x === b?.x && a?.y === b?.y && a?.turn === b?.turn;
+}
 
 function Links({ links, frame, palette }: { links: readonly Link[]; frame: Frame; palette: Palette }) {
   const drawn = useMemo(() => {

@@ -333,7 +333,9 @@ function glyph(
       continue;
     }
     if (difference) addTile(cells.of(between, opacity), angle, radius, u, v, side, side);
-    else if (a && b) {
+    else if (a && b && side < HALVED) {
+      addTile(cells.of(depth(palette.amountsBoth, Math.max(a, b), shown), opacity), angle, radius, u, v, side, side);
+    } else if (a && b) {
       addTile(cells.of(depth(palette.amountsA, a, shown), opacity), angle, radius, u, v, side / 2, side);
       addTile(cells.of(depth(palette.amountsB, b, shown), opacity), angle, radius, u + side / 2, v, side / 2, side);
     } else {
@@ -347,6 +349,9 @@ function glyph(
   }
   return found;
 }
+
+/** In a smaller cell two halves can't be told apart: it is of the colour of both. */
+const HALVED = 4;
 
 /** What passes must be seen, so that scales begin above the page. */
 function depth(scale: readonly string[], value: number, shown: Picture): string {

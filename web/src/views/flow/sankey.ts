@@ -200,7 +200,16 @@ function ribbons(
       });
     }
   }
-  return found;
+  return widest(found);
+}
+
+/** More can't be told apart, nor drawn while something is dragged. */
+const MOST = 2000;
+
+function widest(all: Ribbon[]): Ribbon[] {
+  if (all.length <= MOST) return all;
+  const least = Float32Array.from(all, ({ band }) => band[4]).sort()[all.length - MOST]!;
+  return all.filter(({ band, carried }) => carried || band[4] >= least);
 }
 
 interface Part {

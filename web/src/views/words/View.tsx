@@ -31,8 +31,8 @@ export default function WordsView({ subject }: ViewProps) {
   const order = useStore((state) => state.order);
   const received = useStore((state) => state.received);
   const known = subject.session.methods.find(({ name }) => name === method) ?? subject.session.methods[0]!;
-  // Two classifiers are asked about the same class: the one that is chosen, or that the last of them predicts.
-  const judge: Slot = models.b?.has_logits ? "b" : "a";
+  // Two classifiers are asked about the same class: the one that is chosen, or that the last one shown predicts.
+  const judge: Slot = models.b?.has_logits && !(show === "a" && models.a.has_logits) ? "b" : "a";
   const answer = useParcel<Answer>("answer", { slot: judge, text, pair });
   const chosen = target?.startsWith(LOGIT) ? target.slice(LOGIT.length) : null;
   const predicted = answer.data?.artifact.choices[0]?.name ?? null;

@@ -40,7 +40,7 @@ export function textLayout(found: Rows, series: Series, width: number, top: numb
   const wide = (row: Row) => measure(row.name, row.special ? TYPE - 4 : TYPE) + 2 * PAD;
   for (const [at, row] of inOrder.entries()) {
     const own = wide(row);
-    const gap = x === 0 ? 0 : isGlued(row) ? 0 : BLANK;
+    const gap = x === 0 ? 0 : between(inOrder[at - 1]!, row);
     // What can't begin a line goes to the next one with what stands before it.
     let together = own;
     for (let next = at + 1; next < inOrder.length && isGlued(inOrder[next]!); next++) together += wide(inOrder[next]!);
@@ -59,7 +59,24 @@ export function textLayout(found: Rows, series: Series, width: number, top: numb
     });
     x = left + own;
   }
-  return { series, top, boxes, height: TITLE + (line + 1) * LINE };
+  const placed = isFromTheRight(inOrder) ? boxes.map((box) => ({ ...box, x: width - box.x - box.width })) : boxes;
+  return { series, top, boxes: placed, height: TITLE + (line + 1) * LINE };
+}
+
+const RIGHT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF]/u;
+
+/** Whether most words are of a script that is written from right to left. */
+function isFromTheRight(rows: readonly Row[]): boolean {
+  const words = rows.filter(({ name, special }) => !special && /\p{L}/u.test(name));
+  return words.length > 0 && words.filter(({ name }) => RIGHT.test(name)).length > words.length / 2;
+}
+
+const UNSPACED = /[\u2E80-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;
+
+/** The blank between two words; scripts that write none have a hair's breadth. */
+function between(before: Row, row: Row): number {
+  if (isGlued(row)) return 0;
+  return UNSPACED.test(before.name) && UNSPACED.test(row.name) ? 1 : BLANK;
 }
 
 /** Whether no blank stands before it. */
