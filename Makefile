@@ -49,10 +49,13 @@ format: $(INSTALLED) ## Rewrite the code in the one style, and fix what can be f
 .PHONY: bench
 bench: $(INSTALLED) ## Measure time and memory
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.flow
+	@$(BIN)/python -m benchmarks.whole
 
 .PHONY: docs
-docs: $(INSTALLED) ## Write the generated pages again (docs/measures.md, docs/architectures.md)
+docs: $(INSTALLED) ## Write the generated pages again (docs/measures.md, attribution.md, architectures.md)
 	@$(BIN)/python -m tools.measures
+	@$(BIN)/python -m tools.attributions
 	@$(BIN)/python -m tools.architectures
 
 .PHONY: clean
