@@ -65,12 +65,17 @@ format: $(INSTALLED) $(MODULES) ## Rewrite the code in the one style, and fix wh
 .PHONY: bench
 bench: $(INSTALLED) ## Measure time and memory
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.flow
+	@$(BIN)/python -m benchmarks.whole
+	@$(BIN)/python -m benchmarks.compare
+	@$(BIN)/python -m benchmarks.server
 
 .PHONY: docs
 docs: $(INSTALLED) $(MODULES) ## Write what is generated again: pages of docs, and the API's description and types
 	@$(BIN)/python -m tools.openapi
 	@$(NPM) run --silent types
 	@$(BIN)/python -m tools.measures
+	@$(BIN)/python -m tools.attributions
 	@$(BIN)/python -m tools.architectures
 
 .PHONY: clean

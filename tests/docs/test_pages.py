@@ -4,14 +4,31 @@ import re
 from pathlib import Path
 
 import attnscope
+from attnscope.analyses.trail import TRAILS
+from attnscope.cli.app import app
 from attnscope.measures import MEASURES
-from tools import measures
+from tools import attributions, measures
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_of_measures_is_up_to_date() -> None:
     assert (ROOT / "docs" / "measures.md").read_text(encoding="utf-8") == measures.page()
+
+
+def test_the_page_of_attribution_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8") == attributions.page()
+
+
+def test_every_way_through_the_model_has_a_section() -> None:
+    page = (ROOT / "docs" / "flow.md").read_text(encoding="utf-8")
+    assert [name for name in (*TRAILS, "traced") if f"## `{name}`" not in page] == []
+
+
+def test_readme_shows_every_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = [command.callback.__name__ for command in app.registered_commands if command.callback is not None]
+    assert [name for name in names if f"attnscope {name}" not in readme] == []
 
 
 def test_readme_names_every_measure() -> None:

@@ -166,3 +166,12 @@ def test_a_target_that_cannot_be(name: str, head: str, options: dict[str, object
     hf_model = zoo.build(name) if head == "AutoModel" else zoo.build_head(name, head)
     with pytest.raises((InputError, UnsupportedModel), match=named):
         ats.attribute(ats.Model(hf_model), zoo.inputs(name), **options)
+
+
+def test_a_token_that_is_not_there_has_near_ones() -> None:
+    model = ats.Model(zoo.build_head("bert", "AutoModelForMaskedLM"), zoo.tokenizer("bert"))
+    with pytest.raises(InputError, match=r"no target 'catt'; did you mean 'cat'.* the model has 128"):
+        ats.attribute(model, "the [MASK] sat", target="catt")
+    nameless = ats.Model(zoo.build_head("bert", "AutoModelForMaskedLM"))
+    with pytest.raises(InputError, match=r"no target 'cat'; the model has 128, counted from 0$"):
+        ats.attribute(nameless, zoo.inputs("bert"), target="cat", position=1)

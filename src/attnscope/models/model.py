@@ -16,6 +16,7 @@ from attnscope.decompose.laws import LawErrors, check
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution, Explainer, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
+from attnscope.models.cuts import refusing_cuts
 from attnscope.models.dispatch import call, eagerly, listening
 from attnscope.models.encode import (
     Encoded,
@@ -323,7 +324,7 @@ class Model:
         """
         taps = self.sources() if taps is None else taps
         target = Target.of(self, inputs, choice, position)
-        with self._running():
+        with self._running(), refusing_cuts(self.hf_model, self.name):
             return by(self.hf_model, inputs.inputs, taps, target), target
 
     def decide(self, variants: Sequence[Variant], classes: Sequence[int], *, budget: int = 4096) -> Decisions:

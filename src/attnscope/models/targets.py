@@ -8,9 +8,11 @@ from typing import Any, Literal
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from attnscope.errors import InputError, UnsupportedModel, unknown
+from attnscope.errors import InputError, UnsupportedModel, near, unknown
 from attnscope.models.encode import Encoded, is_encoder_decoder
 
+_LISTED = 50
+"""Up to so many names are listed to who gave a wrong one."""
 Choice = int | str | None
 Position = int | Literal["each"] | None
 
@@ -112,9 +114,13 @@ class Target:
             choice = int(choice)
         if isinstance(choice, int) and 0 <= choice < len(logits):
             return choice
-        if len(names) <= 50 or isinstance(choice, str):
-            raise unknown("target", str(choice), [f"{name} ({index})" for name, index in list(names.items())[:50]])
-        raise InputError(f"there is no target {choice}; the model has {len(logits)}, counted from 0")
+        if names and len(names) <= _LISTED:
+            raise unknown("target", str(choice), [f"{name} ({index})" for name, index in names.items()])
+        close = " or ".join(map(repr, near(choice, names))) if isinstance(choice, str) else ""
+        raise InputError(
+            f"there is no target {choice!r}; {f'did you mean {close}? ' if close else ''}the model has {len(logits)}, "
+            f"counted from 0{', by the names of the tokens in its vocabulary' if names else ''}"
+        )
 
     def _names(self, count: int) -> dict[str, int]:
         """Classes or tokens, by name."""

@@ -28,8 +28,8 @@ _PAD, _GAP = 0.05, 0.05
 _BAR = 0.21
 _LONGEST: Final = 40
 RGBA = tuple[float, float, float, float]
-_DEEP = 0.62
-"""From here on, a shade is so deep that letters on it are white."""
+_DARK = 0.45
+"""Shades of less brightness have white letters on them."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,14 @@ def _draw_text(figure: Figure, boxes: Sequence[_Box], found: Contributions, plac
             linewidth=0.5,
         )
         ax.add_patch(shape)
-        colour = palette.PAPER if abs(depth) > _DEEP else palette.INK
+        colour = palette.PAPER if _brightness(found.shade(depth)) < _DARK else palette.INK
         middle = box.left + box.width / 2
         ax.text(middle, top + _LINE / 2, box.label, ha="center", va="center_baseline", **style(_SIZE, colour))
+
+
+def _brightness(colour: RGBA) -> float:
+    red, green, blue, _ = colour
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _draw_bars(figure: Figure, found: Contributions, height: float, total: float) -> None:

@@ -4,7 +4,11 @@ from attnscope.analyses.attribution.registry import Answer, Question, attributio
 from attnscope.models.attnlrp import attnlrp as relevance
 
 
-@attribution(paper="Achtibat et al. 2024, AttnLRP (ICML)", signed=True)
+@attribution(
+    formula="x_k · ∂logit/∂x_k under the rules: halved at products, gradients through the softmax kept",
+    paper="Achtibat et al. 2024, AttnLRP (ICML)",
+    signed=True,
+)
 def attnlrp(question: Question) -> Answer:
     """Relevance that also goes through the softmax, halved wherever two factors share it."""
     found = question.model.attribute(question.inputs, question.target, question.position, by=relevance)

@@ -4,7 +4,11 @@ from attnscope.analyses.attribution.registry import Answer, Question, attributio
 from attnscope.models import gradients
 
 
-@attribution(paper="Denil et al. 2014, Extraction of Salient Sentences from Labelled Documents", signed=True)
+@attribution(
+    formula="x_k · ∂logit/∂x_k",
+    paper="Denil et al. 2014, Extraction of Salient Sentences from Labelled Documents",
+    signed=True,
+)
 def gradient_x_input(question: Question) -> Answer:
     """The logit's gradient times the token's state before layer 1, in the network as it is."""
     by = gradients.gradient_x_input

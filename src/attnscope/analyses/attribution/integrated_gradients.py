@@ -5,7 +5,11 @@ from attnscope.errors import InputError
 from attnscope.models import gradients
 
 
-@attribution(paper="Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks (ICML)", signed=True)
+@attribution(
+    formula="x_k · ∫₀¹ ∂logit/∂x_k at t·x dt; Σ_k + logit at 0 = logit",
+    paper="Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks (ICML)",
+    signed=True,
+)
 def integrated_gradients(question: Question) -> Answer:
     """The token's state times the mean gradient on the way from zero states; the bias is the logit at zero."""
     steps = question.steps

@@ -8,7 +8,7 @@ from attnscope.models.attribution import Attribution
 from attnscope.models.gradients import sensitivity
 
 
-@attribution(paper="a control", signed=False)
+@attribution(formula="uniform on [0, 1)", paper="a control", signed=False)
 def random(question: Question) -> Answer:
     """Numbers drawn at random: what any method has to beat."""
     generator = np.random.default_rng(question.seed)

@@ -45,6 +45,7 @@ class Method:
     name: str
     compute: Callable[[Question], Answer]
     summary: str
+    formula: str
     paper: str
     signed: bool
     """Whether a number says for or against; else it only ranks."""
@@ -56,7 +57,7 @@ ATTRIBUTIONS: dict[str, Method] = {}
 
 
 def attribution(
-    *, paper: str, signed: bool, exact: bool = False
+    *, formula: str, paper: str, signed: bool, exact: bool = False
 ) -> Callable[[Callable[[Question], Answer]], Callable[[Question], Answer]]:
     """Register a function of a question under its own name."""
 
@@ -65,7 +66,7 @@ def attribution(
         if called in ATTRIBUTIONS:
             raise ValueError(f"two attribution methods are called {called}")
         summary = (compute.__doc__ or "").strip().splitlines()[0]
-        ATTRIBUTIONS[called] = Method(called, compute, summary, paper, signed, exact)
+        ATTRIBUTIONS[called] = Method(called, compute, summary, formula, paper, signed, exact)
         return compute
 
     return register

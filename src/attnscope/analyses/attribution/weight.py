@@ -5,7 +5,9 @@ from attnscope.analyses.attribution.rankings import row_of
 from attnscope.analyses.attribution.registry import Answer, Question, attribution
 
 
-@attribution(paper="the usual reading of an attention map", signed=False)
+@attribution(
+    formula="mean over h of α^h_ik in the last layer", paper="the usual reading of an attention map", signed=False
+)
 def weight(question: Question) -> Answer:
     """The last layer's attention weights from the tokens that the head reads, mean over heads."""
     model = question.model
