@@ -1,6 +1,7 @@
 """Results: labelled arrays (`xarray.Dataset`). torch ends here."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -46,4 +47,10 @@ def joined(names: Iterable[str]) -> str:
 
 def versions() -> dict[str, Attribute]:
     """What a number was computed with."""
-    return {f"{package}_version": version(package) for package in ("attnscope", "transformers", "torch")}
+    return {f"{package}_version": _version(package) for package in ("attnscope", "transformers", "torch")}
+
+
+@cache
+def _version(package: str) -> str:
+    """Looked up once: it is read from files, which takes as long as a layer of a small model."""
+    return version(package)
