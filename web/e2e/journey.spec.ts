@@ -184,6 +184,24 @@ test("a bad text is refused with a sentence, and the next one is read", async ({
   await expect(page.locator(".sentence")).toContainText("again");
 });
 
+test("what takes long can be called off, and asked again", async ({ page }) => {
+  await open(page);
+  await page.route("**/api/views/maps", (route) => {
+    void route.fulfill({
+      json: { id: "slow", view: "maps", state: "running", done: 2, total: 6, message: null, result: null },
+    });
+  });
+  await page.route("**/api/jobs/slow/events", () => undefined);
+  const gone = page.waitForRequest((request) => request.method() === "DELETE");
+  await read(page, "A slow one.");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await gone;
+  await expect(page.getByText("Called off")).toBeVisible();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.getByRole("button", { name: "Read it after all" }).click();
+  await expect(page.locator(".sentence")).toContainText("slow");
+});
+
 for (const [name, text] of [
   ["Japanese", "この映画の筋書きは薄いが、演技は素晴らしい。"],
   ["emoji", "Great film 🎬🍿, would cry again 😭!"],

@@ -37,8 +37,16 @@ export interface Flow {
 
 export interface FlowState {
   flow: Flow | null;
-  asked: Asked<Maps>;
+  asked: Asking;
   error: Error | null;
+}
+
+/** The questions behind the picture, as one. */
+export interface Asking {
+  working: boolean;
+  steps: { done: number; total: number } | undefined;
+  cancel: () => void;
+  retry: () => void;
 }
 
 export function useFlow(subject: Subject, zoom: number): FlowState {
@@ -120,8 +128,22 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
   }, [sides, main, known, groups, word, show, threshold, logit, subject, isWaiting]);
   return {
     flow,
-    asked: show === "b" ? mapsB : mapsA,
+    asked: together([mapsA, mapsB, wordsA, wordsB]),
     error: (show === "b" ? null : mapsA.error) ?? (show === "a" ? null : mapsB.error),
+  };
+}
+
+function together(all: readonly Asked<unknown>[]): Asking {
+  const open = all.filter(({ working, data, stale }) => working || stale || !data);
+  return {
+    working: all.some(({ working }) => working),
+    steps: all.find(({ steps }) => steps)?.steps,
+    cancel: () => {
+      for (const one of open) if (one.working) one.cancel();
+    },
+    retry: () => {
+      for (const one of open) if (one.asked) one.retry();
+    },
   };
 }
 
