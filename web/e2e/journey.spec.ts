@@ -109,7 +109,7 @@ test("a class is a target", async ({ page }) => {
   await expect(page.locator(".leading")).toContainText("What reaches");
   await expect(page.getByText(/A can’t be traced from a class/)).toBeVisible();
   await page.getByRole("radio", { name: "B", exact: true }).check({ force: true });
-  await expect(page.locator(".leading")).toContainText("What reaches positive");
+  await expect(page.locator(".leading")).toContainText("What reaches “positive”");
 });
 
 test("layers, heads, reading and unit are chosen", async ({ page }) => {

@@ -91,6 +91,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
     return { a, b: alike ? b : null, alike };
   }, [parcelA, parcelB, lastA, lastB, show, chosenTarget, threshold, layers, heads]);
 
+  const predicted = (sides?.a ? wordsA : wordsB).data?.artifact.target ?? null;
   const main = sides?.a ?? sides?.b ?? null;
   const tokens = main?.tokens;
   const groups = useMemo(() => (tokens ? groupsOf(tokens, Math.round(ROOM * zoom)) : []), [tokens, zoom]);
@@ -116,7 +117,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
       threshold,
       maps: known.artifact,
       histogram: { edges, counts },
-      target: targetName(main, logit),
+      target: targetName(main, logit || predicted),
       selected: place >= 0 ? place : null,
       from: chosen ? from : null,
       paths,
@@ -125,7 +126,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
         : "The models don’t have the same layers and words, so B can’t be laid over A. Choose B to see it alone.",
       stale: isWaiting,
     };
-  }, [sides, main, known, groups, word, show, threshold, logit, subject, isWaiting]);
+  }, [sides, main, known, groups, word, show, threshold, logit, predicted, subject, isWaiting]);
   return {
     flow,
     asked: together([mapsA, mapsB, wordsA, wordsB]),
