@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { captionOf, scientific } from "../src/parts/caption";
+import { briefly, captionOf, scientific } from "../src/parts/caption";
 import { sameTokens } from "../src/parts/tokens";
 
 it("says what, of which model, and how exact it is", () => {
@@ -24,4 +24,14 @@ it("takes special tokens for the same whatever their names", () => {
   expect(sameTokens(list(["[CLS]", "a", "b"]), list(["<s>", "a", "b"]))).toBe(true);
   expect(sameTokens(list(["[CLS]", "a", "b"]), list(["[CLS]", "a", "c"]))).toBe(false);
   expect(sameTokens(list(["[CLS]", "a"]), list(["[CLS]", "a", "b"]))).toBe(false);
+});
+
+it.each([
+  ["all-MiniLM-L6-v2", "all-MiniLM-L6-v2"],
+  ["org/model", "org/model"],
+  ["/home/me/models/bert/model/", "bert/model"],
+  ["./runs/7", "runs/7"],
+  ["C:\\models\\bert", "models/bert"],
+])("calls %s %s", (name, brief) => {
+  expect(briefly(name)).toBe(brief);
 });

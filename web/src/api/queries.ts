@@ -30,6 +30,8 @@ export function useSession() {
 }
 
 export interface Asked<A> {
+  /** There is a question at all. */
+  asked: boolean;
   data: Parcel<A> | undefined;
   error: Error | null;
   /** Something is being worked out, whether or not an earlier answer is still shown. */
@@ -57,6 +59,7 @@ export function useParcel<A>(view: string, request: object | null): Asked<A> {
       }),
   });
   return {
+    asked: request !== null,
     data: request === null ? undefined : found.data,
     error: found.error,
     working: found.isFetching,

@@ -1,5 +1,6 @@
 import { useParcel } from "../api/queries";
 import type { Answer, Choice, Slot } from "../api/types";
+import { briefly } from "../parts/caption";
 import { Popover } from "../parts/Popover";
 import type { Subject } from "../state/subject";
 
@@ -26,7 +27,7 @@ function OneAnswer({ subject, slot }: { subject: Subject; slot: Slot }) {
     <div className="answer" data-stale={stale || undefined}>
       <b className={`badge badge-${slot}`}>{slot.toUpperCase()}</b>
       <span className="model-name" title={`${model.name} · ${model.architecture}`}>
-        {model.name}
+        {briefly(model.name)}
       </span>
       {answer && answer.choices.length > 0 && (
         <Popover

@@ -40,7 +40,7 @@ export function LayerBrush({ count, value, onChange, onEnd }: Props) {
           style={{ width: "100%" }}
           onChange={(event) => set(Math.min(Number(event.target.value), last), last)}
           onPointerUp={onEnd}
-          onKeyUp={onEnd}
+          onBlur={onEnd}
         />
         <input
           type="range"
@@ -50,7 +50,7 @@ export function LayerBrush({ count, value, onChange, onEnd }: Props) {
           value={last}
           onChange={(event) => set(first, Math.max(Number(event.target.value), first))}
           onPointerUp={onEnd}
-          onKeyUp={onEnd}
+          onBlur={onEnd}
         />
       </div>
     </div>

@@ -54,7 +54,6 @@ export function Threshold({ label, value, histogram, write = percent, passing, o
           aria-valuetext={write(value)}
           onChange={(event) => onChange(most * (Number(event.target.value) / STEPS) ** 2)}
           onPointerUp={onEnd}
-          onKeyUp={onEnd}
           onBlur={onEnd}
         />
       </div>

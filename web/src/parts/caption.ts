@@ -9,10 +9,21 @@ interface Shown {
 
 export function captionOf(what: string, models: Partial<Record<Slot, Shown>>, extra?: string): string {
   const shown = (["a", "b"] as const).flatMap((slot) => (models[slot] ? [[slot, models[slot]] as const] : []));
-  const named = shown.map(([slot, { model }]) => `${slot.toUpperCase()} ${model}`).join(", ");
+  const named = shown.map(([slot, { model }]) => `${slot.toUpperCase()} ${briefly(model)}`).join(", ");
   const errors = shown.flatMap(([, { reconstruction_error: error }]) => (error === undefined ? [] : [error]));
   const exact = errors.length ? `reconstruction error ${scientific(Math.max(...errors))}` : "";
   return [what, named, extra, exact].filter(Boolean).join(" · ");
+}
+
+/** A model's name; of a folder, the end of its path. */
+export function briefly(name: string): string {
+  return /^([./~]|[A-Za-z]:\\)/.test(name)
+    ? name
+        .split(/[\\/]+/)
+        .filter(Boolean)
+        .slice(-2)
+        .join("/")
+    : name;
 }
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";

@@ -116,8 +116,7 @@ function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
   return (
     <div className="leading">
       <h3>
-        What reaches {flow.target}
-        <span className="soft"> · share of influence</span>
+        What reaches “{flow.target}”<span className="soft"> · share of influence</span>
       </h3>
       <table>
         <thead className="unseen">

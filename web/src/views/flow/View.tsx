@@ -2,7 +2,7 @@ import { type KeyboardEvent, type PointerEvent, useCallback, useDeferredValue, u
 import { usePalette } from "../../design/theme";
 import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
-import { Failed, Working } from "../../parts/States";
+import { Empty, Failed, Working } from "../../parts/States";
 import { Tooltip } from "../../parts/Tooltip";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
@@ -20,13 +20,15 @@ import { Sankey } from "./Sankey";
 import { sankey } from "./sankey";
 import { Tip } from "./Tip";
 import { table } from "./table";
-import { type Flow, useFlow } from "./useFlow";
+import { type Asking, type Flow, useFlow } from "./useFlow";
 import { useZoom } from "./useZoom";
 
 export default function FlowView({ subject }: ViewProps) {
   const [stage, setStage] = useState<HTMLElement | null>(null);
   const zoom = useZoom(stage);
-  const { flow, asked, error } = useFlow(subject, zoom.zoom.k);
+  const draw = useStore((state) => state.draw);
+  // Only rings can be looked at more closely.
+  const { flow, asked, error } = useFlow(subject, draw === "rings" ? zoom.zoom.k : 1);
   // Beside the drawing, what is said may be a moment late while something is dragged.
   const calm = useDeferredValue(flow);
   const palette = usePalette();
@@ -61,13 +63,22 @@ export default function FlowView({ subject }: ViewProps) {
       ) : flow ? (
         <Stage ref={drawing} onStage={setStage} flow={flow} zoom={zoom} working={flow.stale} asked={asked} />
       ) : (
-        <Working
-          what="Reading the maps of all layers"
-          steps={asked.steps}
-          onCancel={asked.working ? asked.cancel : undefined}
-        />
+        <Waiting asked={asked} />
       )}
     </ViewFrame>
+  );
+}
+
+/** Being read, or called off. */
+function Waiting({ asked }: { asked: Asking }) {
+  if (asked.working)
+    return <Working what="Reading the maps of all layers" steps={asked.steps} onCancel={asked.cancel} />;
+  return (
+    <Empty title="Called off">
+      <button type="button" onClick={asked.retry}>
+        Read it after all
+      </button>
+    </Empty>
   );
 }
 
@@ -77,7 +88,7 @@ interface StageProps {
   flow: Flow;
   zoom: ReturnType<typeof useZoom>;
   working: boolean;
-  asked: { steps: { done: number; total: number } | undefined; cancel: () => void };
+  asked: Asking;
 }
 
 interface Pointer extends Pointed {
@@ -198,7 +209,7 @@ function Stage({ ref, onStage, flow, zoom, working, asked }: StageProps) {
         {columns && <Sankey ref={ref} flow={flow} drawing={columns} palette={palette} pointed={pointed} />}
         {working && (
           <div className="stage-working">
-            <Working what="Reading" steps={asked.steps} onCancel={asked.cancel} />
+            <Waiting asked={asked} />
           </div>
         )}
       </div>

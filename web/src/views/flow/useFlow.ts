@@ -37,8 +37,16 @@ export interface Flow {
 
 export interface FlowState {
   flow: Flow | null;
-  asked: Asked<Maps>;
+  asked: Asking;
   error: Error | null;
+}
+
+/** The questions behind the picture, as one. */
+export interface Asking {
+  working: boolean;
+  steps: { done: number; total: number } | undefined;
+  cancel: () => void;
+  retry: () => void;
 }
 
 export function useFlow(subject: Subject, zoom: number): FlowState {
@@ -83,6 +91,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
     return { a, b: alike ? b : null, alike };
   }, [parcelA, parcelB, lastA, lastB, show, chosenTarget, threshold, layers, heads]);
 
+  const predicted = (sides?.a ? wordsA : wordsB).data?.artifact.target ?? null;
   const main = sides?.a ?? sides?.b ?? null;
   const tokens = main?.tokens;
   const groups = useMemo(() => (tokens ? groupsOf(tokens, Math.round(ROOM * zoom)) : []), [tokens, zoom]);
@@ -108,7 +117,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
       threshold,
       maps: known.artifact,
       histogram: { edges, counts },
-      target: targetName(main, logit),
+      target: targetName(main, logit || predicted),
       selected: place >= 0 ? place : null,
       from: chosen ? from : null,
       paths,
@@ -117,11 +126,25 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
         : "The models don’t have the same layers and words, so B can’t be laid over A. Choose B to see it alone.",
       stale: isWaiting,
     };
-  }, [sides, main, known, groups, word, show, threshold, logit, subject, isWaiting]);
+  }, [sides, main, known, groups, word, show, threshold, logit, predicted, subject, isWaiting]);
   return {
     flow,
-    asked: show === "b" ? mapsB : mapsA,
+    asked: together([mapsA, mapsB, wordsA, wordsB]),
     error: (show === "b" ? null : mapsA.error) ?? (show === "a" ? null : mapsB.error),
+  };
+}
+
+function together(all: readonly Asked<unknown>[]): Asking {
+  const open = all.filter(({ working, data, stale }) => working || stale || !data);
+  return {
+    working: all.some(({ working }) => working),
+    steps: all.find(({ steps }) => steps)?.steps,
+    cancel: () => {
+      for (const one of open) if (one.working) one.cancel();
+    },
+    retry: () => {
+      for (const one of open) if (one.asked) one.retry();
+    },
   };
 }
 
