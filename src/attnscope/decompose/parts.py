@@ -18,8 +18,8 @@ from attnscope.decompose.scopes import Map, Scope, ScopeName, scope, unchanged
 from attnscope.decompose.vectors import part_vectors
 from attnscope.record import LayerRecord
 
-_CHUNK = {"cpu": 1 << 18}
-"""Numbers in the vectors of one step over the keys: half a MiB in float32, so that they stay in a CPU's cache."""
+_CHUNK = {"cpu": 160 << 10}
+"""Numbers in the vectors of one step over the keys: few enough to stay in a CPU's cache beside what is made of them."""
 _LARGE_CHUNK = 1 << 26
 """The same where starting a step costs more than memory does."""
 _SKETCH = 8
@@ -61,13 +61,11 @@ class Parts:
         self.record = record
         self._scopes: dict[ScopeName, Scope] = {name: scope(record, name) for name in dict.fromkeys(scopes)}
         self._mixing: dict[ScopeName, Mixing] = {}
-        self._sides: dict[Map, tuple[Tensor, Tensor]] = {}
+        self._others: dict[Map, Tensor] = {}
         self._sketch = _directions(record)
-        # Many small products read it: from a transposed view of the model's weight, each would copy it first.
-        self._projection = record.projection.flatten(0, 1).contiguous().view_as(record.projection)
         self._grams: dict[Map, Tensor] = {}
         if record.gate is None:
-            self._sketched = torch.bmm(record.value, self._projection @ self._sketch)
+            self._sketched = torch.bmm(record.value, record.projection @ self._sketch)
             if self._scopes:
                 self._fold()
 
@@ -78,7 +76,7 @@ class Parts:
         owns: list[Tensor] = []
         diagonal = None if record.is_cross else record.attention_diagonal.T[:, None]
         for keys in _steps(record):
-            vectors = torch.bmm(record.value[:, keys], self._projection).transpose(0, 1)
+            vectors = torch.bmm(record.value[:, keys], record.projection).transpose(0, 1)
             if diagonal is not None:
                 owns.append(torch.bmm(diagonal[keys], vectors)[:, 0])
             for carry, kept in grams.items():
@@ -99,7 +97,7 @@ class Parts:
             raise ValueError("behind a gate the vector of a key is another one for each query")
         if unchanged in self._grams:
             return self._grams[unchanged].diagonal(0, 1, 2).T.clamp_min(0).sqrt()
-        images = torch.bmm(record.value, torch.bmm(self._projection, self._projection.transpose(1, 2)))
+        images = torch.bmm(record.value, torch.bmm(record.projection, record.projection.transpose(1, 2)))
         return (images * record.value).sum(-1).clamp_min(0).sqrt()
 
     def rows(self, rows: slice) -> Rows:
@@ -139,7 +137,7 @@ class Parts:
         for index in range(count):
             query = rows.start + index
             values = record.value * gate[:, query, None]
-            sent = torch.bmm(values, self._projection) * weight[:, index, :, None]
+            sent = torch.bmm(values, record.projection) * weight[:, index, :, None]
             if record.row_scale is not None:
                 sent = sent * record.row_scale[query]
             head_norm[:, index] = length(sent)
@@ -180,20 +178,30 @@ class Parts:
         return self._mixing[name]
 
     def _mixed(self, part: Scope) -> Mixing:
-        if part.carry not in self._sides:
-            others = self.record.projected - self.own_vectors
-            others = others if self.record.bias is None else others.sub_(self.record.bias)
-            self._sides[part.carry] = self._carried(part, self.own_vectors), length(self._carried(part, others))
-        own, others = self._sides[part.carry]
-        stream = part.own()
-        return Mixing(length(own if stream is None else own + stream), others)
+        if part.carry not in self._others:
+            self._others[part.carry] = self._lengths_of_others(part)
+        own, stream = self._carried(part, self.own_vectors), part.own()
+        if stream is not None:  # in place, unless it is what is kept
+            own = own + stream if own is self.own_vectors else own.add_(stream)
+        return Mixing(length(own), self._others[part.carry])
+
+    def _lengths_of_others(self, part: Scope) -> Float[Tensor, "query"]:
+        """‖p_i · L(Σ_{j≠i} …)‖: how long what comes from all other tokens is."""
+        others = self.record.projected - self.own_vectors
+        others = others if self.record.bias is None else others.sub_(self.record.bias)
+        lengths, scale = length(part.carry(others)), self._scale(part)
+        return lengths if scale is None else lengths * scale.abs()
 
     def _carried(self, part: Scope, vectors: Float[Tensor, "query model"]) -> Float[Tensor, "query model"]:
         """p_i · L(u_i) of vectors that already carry the row scale."""
-        images = part.carry(vectors)
+        images, scale = part.carry(vectors), self._scale(part)
+        return images if scale is None else images * scale[:, None]
+
+    def _scale(self, part: Scope) -> Float[Tensor, "query"] | None:
+        """The factor of each query that is not yet in vectors that carry the row scale."""
         if part.carry_scale is None or part.carry_scale is self.record.row_scale:
-            return images
-        return images * _without(part.carry_scale, self.record.row_scale)[:, None]
+            return None
+        return _without(part.carry_scale, self.record.row_scale)
 
     def sketched_error(self, rows: Rows) -> Float[Tensor, "rows"]:
         """The length of Law 1's error for each row, measured in a few random directions.
