@@ -13,6 +13,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Losses of the connection in a row, some seconds apart, before the server is taken to be gone. */
+const PATIENCE = 3;
+
 export type OnProgress = (done: number, total: number) => void;
 
 export async function getSession(signal?: AbortSignal): Promise<Session> {
@@ -49,6 +52,7 @@ function follow(job: Job, { signal, onProgress }: Asking): Promise<Job> {
   return new Promise((resolve, reject) => {
     const path = `api/jobs/${encodeURIComponent(job.id)}`;
     const events = new EventSource(`${path}/events`);
+    let losses = 0;
     const stop = () => {
       events.close();
       signal?.removeEventListener("abort", abandon);
@@ -62,14 +66,15 @@ function follow(job: Job, { signal, onProgress }: Asking): Promise<Job> {
     signal?.addEventListener("abort", abandon);
     events.onmessage = ({ data }: MessageEvent<string>) => {
       const now = JSON.parse(data) as Job;
+      losses = 0;
       onProgress?.(now.done, now.total);
       if (!isFinal(now)) return;
       stop();
       resolve(now);
     };
     events.onerror = () => {
-      // The browser tries again by itself; once it has given up, nothing more will come.
-      if (events.readyState !== EventSource.CLOSED) return;
+      // The browser tries again by itself, without an end where nobody answers at all.
+      if (events.readyState !== EventSource.CLOSED && ++losses < PATIENCE) return;
       stop();
       reject(new Refusal("The connection to the server was lost. Is it still running?", 0));
     };

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from "react";
 import type { Parcel } from "../../api/parcel";
-import { type Asked, useParcel } from "../../api/queries";
+import { type Asked, together, useParcel } from "../../api/queries";
 import type { Maps, Slot, Words } from "../../api/types";
 import { type Paths, pathsOf } from "../../methods/tracing";
 import { useStore } from "../../state/store";
@@ -37,14 +37,16 @@ export interface Flow {
 
 export interface FlowState {
   flow: Flow | null;
-  asked: Asked<Maps>;
+  asked: ReturnType<typeof together>;
   error: Error | null;
 }
 
 export function useFlow(subject: Subject, zoom: number): FlowState {
   const measure = subject.measure;
   const reading = useStore((state) => state.reading);
-  const show = useStore((state) => state.show);
+  const chosenShow = useStore((state) => state.show);
+  // An address may ask for B alone where there is none, or none with this measure.
+  const show = chosenShow === "b" && !(subject.models.b && measure.available.b) ? "both" : chosenShow;
   const chosenTarget = useStore((state) => state.target);
   const chosenThreshold = useStore((state) => state.threshold);
   const layers = useStore((state) => state.layers);
@@ -120,7 +122,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
   }, [sides, main, known, groups, word, show, threshold, logit, subject, isWaiting]);
   return {
     flow,
-    asked: show === "b" ? mapsB : mapsA,
+    asked: together(...(show === "b" ? [mapsB] : show === "a" ? [mapsA] : [mapsA, mapsB])),
     error: (show === "b" ? null : mapsA.error) ?? (show === "a" ? null : mapsB.error),
   };
 }
