@@ -53,6 +53,16 @@ describe("asking", () => {
       events.onmessage?.({ data: JSON.stringify({ ...JOB, state: "running" }) });
     }
     expect(events.readyState).not.toBe(Events.CLOSED);
+    events.onmessage?.({ data: JSON.stringify({ ...JOB, state: "cancelled" }) });
+  });
+
+  it("gives the work back when the page is left", async () => {
+    const { answer } = await following();
+    const called = vi.fn(async () => new Response(null, { status: 204 }));
+    vi.stubGlobal("fetch", called);
+    dispatchEvent(new Event("pagehide"));
+    await expect(answer).rejects.toThrow("The page was left");
+    expect(called).toHaveBeenCalledExactlyOnceWith("api/jobs/1", { method: "DELETE", keepalive: true });
   });
 
   it("goes on without a network, as the server is this machine", async () => {

@@ -56,14 +56,19 @@ function follow(job: Job, { signal, onProgress }: Asking): Promise<Job> {
     const stop = () => {
       events.close();
       signal?.removeEventListener("abort", abandon);
+      removeEventListener("pagehide", leave);
     };
-    const abandon = () => {
+    const giveBack = (reason: unknown) => {
       stop();
       void fetch(path, { method: "DELETE", keepalive: true }).catch(() => undefined);
-      reject(signal?.reason ?? new DOMException("cancelled", "AbortError"));
+      reject(reason);
     };
+    const abandon = () => giveBack(signal?.reason ?? new DOMException("cancelled", "AbortError"));
+    // What a closed page has asked for would keep others waiting.
+    const leave = () => giveBack(new Refusal("The page was left before this was done.", 0));
     if (signal?.aborted) return abandon();
     signal?.addEventListener("abort", abandon);
+    addEventListener("pagehide", leave);
     events.onmessage = ({ data }: MessageEvent<string>) => {
       const now = JSON.parse(data) as Job;
       losses = 0;

@@ -53,7 +53,7 @@ function said(error: Error | null): Error | null {
 }
 
 /** One question after another: how far the first is that is still worked on, and all of them to cancel or to repeat. */
-export function together<A>(...asked: Asked<A>[]): Pick<Asked<A>, "working" | "steps" | "cancel" | "retry"> {
+export function together(...asked: Asked<unknown>[]): Pick<Asked<unknown>, "working" | "steps" | "cancel" | "retry"> {
   const busy = asked.find(({ working }) => working);
   return {
     working: busy !== undefined,

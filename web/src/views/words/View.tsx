@@ -50,8 +50,8 @@ export default function WordsView({ subject }: ViewProps) {
     [a.data, a.error, b.data, b.error],
   );
   const found = useMemo(() => rowsOf({ words, show, received, order }), [words, show, received, order]);
-  const error = found ? null : (a.error ?? b.error);
-  const under = together(a, b);
+  const error = found ? null : (answer.error ?? a.error ?? b.error);
+  const under = together(answer, a, b);
   const choose = useStore((state) => state.choose);
   const choices = answer.data?.artifact.choices ?? [];
   const controls = (
