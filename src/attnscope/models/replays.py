@@ -51,7 +51,7 @@ def play(
     copies: int = COPIES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Played:
-    """Run the layers again for all measures that need it; `progress` is told the passes done, and how many there are."""
+    """Run the layers again for all measures that need it; `progress` is told the passes done, of how many."""
     played, done, count = Played(), 0, _passes(layers, measures, copies)
     for kind in _kinds(measures):
         wanted = [measure for measure in measures if measure.replay == kind]
