@@ -1,5 +1,7 @@
 """Whole layers: Law 3 on every architecture, and the same numbers from computations made by hand."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -149,6 +151,19 @@ def test_reductions_words_and_some_layers_work_on_layers_run_again() -> None:
         np.testing.assert_allclose(second[name].sel(layer=2), whole[name].sel(layer=2), rtol=1e-4, atol=1e-7)
         words = ats.analyze(model, text, measures=name, unit="word")
         assert words.sizes["key"] < whole.sizes["key"]
+
+
+def test_two_models_can_be_run_again_at_the_same_time() -> None:
+    def analyzed(model: ats.Model) -> np.ndarray:
+        found = ats.analyze(model, "the cat sat on the mats", measures="value_zeroing")
+        return found["value_zeroing"].to_numpy()
+
+    both = [ats.Model(zoo.build("bert", seed=seed), zoo.tokenizer("bert")) for seed in (1, 2)]
+    alone = [analyzed(model) for model in both]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(3):
+            for found, expected in zip(threads.map(analyzed, both), alone, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_what_has_no_meaning_is_refused() -> None:

@@ -179,3 +179,13 @@ def test_without_a_home(monkeypatch):
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(InputError, match="--no-cache"):
         default_folder()
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_made_anew(tmp_path):
+    path = tmp_path / "cache"
+    folder = Folder(path, ROOM)
+    path.rmdir()
+    folder.put(key(1), b"something")
+    assert folder.get(key(1)) == b"something"
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o077 == 0

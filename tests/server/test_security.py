@@ -42,6 +42,9 @@ def test_this_machine_under_its_own_names(client, host):
         "local host",
         "2130706433",
         "localhost,evil.example",
+        "evil.example@127.0.0.1",
+        "127.0.0.1#.evil.example",
+        "127.0.0.1/evil.example",
     ],
 )
 def test_foreign_names_are_refused_everywhere(client, host):
@@ -152,6 +155,15 @@ def test_the_token_once_in_the_address_then_as_a_cookie(start):
     assert "samesite=strict" in cookie
     assert client.get("/api/session").status_code == 200
     assert client.get("/").status_code == 503
+
+
+@pytest.mark.parametrize("other", ['{"a": 1}=x', 'json={"a": "b, c"}', "foo[bar]=1", "a b=c", "=", "x", "\xfc=\xe9"])
+def test_cookies_of_other_programs_do_not_lock_out(start, other):
+    client = start(token=TOKEN)
+    own = client.get(f"/?token={TOKEN}").headers["set-cookie"].partition(";")[0]
+    client.cookies.clear()
+    cookie = f"{other}; {own}".encode("latin-1")
+    assert client.get("/api/session", headers={"cookie": cookie}).status_code == 200
 
 
 def test_the_token_as_a_header(start):

@@ -46,10 +46,12 @@ describe("the address", () => {
 
   it("tells an empty text from none", () => {
     expect(parse("?text=").text).toBe("");
+    expect(format({ ...DEFAULTS, text: "" })).toBe("?text=");
   });
 
   it.each([
     "?threshold=2",
+    "?least=0",
     "?threshold=",
     "?threshold=a",
     "?layers=5-2",

@@ -4,6 +4,7 @@ import type { Faithfulness, Words } from "../src/api/types";
 import { PALETTES } from "../src/design/colour";
 import { reckoned } from "../src/views/flow/lettering";
 import { curvesOf } from "../src/views/words/curves";
+import { titleOf } from "../src/views/words/Faithful";
 import { barsLayout, REACH, rowAt, textLayout, wordAt } from "../src/views/words/layout";
 import { signedNumber, WordMarks } from "../src/views/words/Marks";
 import { profileOf, type Rows, rowsOf } from "../src/views/words/rows";
@@ -202,5 +203,13 @@ describe("the drawing", () => {
       width: 688,
     });
     expect(drawing).toMatchSnapshot();
+  });
+});
+
+describe("a method", () => {
+  it("is called by its title, and by its name where the server has none", () => {
+    const lrp = { name: "attnlrp", title: "AttnLRP", summary: "", paper: "", signed: true, exact: false };
+    expect(titleOf("attnlrp", [lrp])).toBe("AttnLRP");
+    expect(titleOf("rollout_weight", [lrp])).toBe("rollout weight");
   });
 });

@@ -127,7 +127,7 @@ def analyze(
     found: list[xr.Dataset] = []
     for index, inputs in enumerate(encoded):
         step = None if progress is None else partial(_report, progress, index * len(sites), total)
-        found.append(_one(model, inputs, sites, request, step))
+        found.append(_one(model, inputs, sites, request, step, progress))
     result = found[0] if stride is None else _concatenated(found)
     result.attrs["reconstruction_error"] = float(result["law_error"].max().item())
     if isinstance(text, str):
@@ -351,15 +351,20 @@ def _is_causal(record: LayerRecord) -> bool:
 
 
 def _one(
-    model: Model, inputs: Encoded, sites: Sequence[Site], request: Request, step: Callable[[int], None] | None
+    model: Model,
+    inputs: Encoded,
+    sites: Sequence[Site],
+    request: Request,
+    step: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> xr.Dataset:
-    """One text, or one window of it."""
+    """One text, or one window of it; where layers are run again, `progress` counts those passes anew."""
     queries, keys = sides(inputs, sites[0].stack)
     visit = _Visit(request, keys, len(sites), step)
     tails = any(measure.needs_tail for measure in request.measures)
     model.run(inputs, visit, sites=sites, rows=_BLOCK_ROWS if request.reduce else None, tails=tails)
     if request.replayed:
-        _play(model, inputs, sites, visit)
+        _play(model, inputs, sites, visit, progress)
     for layer in visit.layers:
         if not math.isfinite(layer.errors.worst):
             raise InputError(
@@ -375,10 +380,10 @@ def _one(
     return _dataset(model, visit, sites, queries, keys)
 
 
-def _play(model: Model, inputs: Encoded, sites: Sequence[Site], visit: _Visit) -> None:
+def _play(model: Model, inputs: Encoded, sites: Sequence[Site], visit: _Visit, progress: Progress | None) -> None:
     """Run the layers again for the measures that need it, and prove what was carried through them."""
     layers = [(site, layer.record) for site, layer in zip(sites, visit.layers, strict=True) if layer.record is not None]
-    played = replays.play(model, inputs, layers, visit.request.replayed)
+    played = replays.play(model, inputs, layers, visit.request.replayed, progress=progress)
     visit.replayed(played)
     visit.layers = [
         replace(layer, errors=replace(layer.errors, layer=error), record=None)

@@ -49,10 +49,10 @@ def play(
     layers: Layers,
     measures: Sequence[Measure],
     copies: int = COPIES,
-    step: Callable[[], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Played:
-    """Run the layers again for all measures that need it; `step` is called after each pass."""
-    played = Played()
+    """Run the layers again for all measures that need it; `progress` is told the passes done, of how many."""
+    played, done, count = Played(), 0, _passes(layers, measures, copies)
     for kind in _kinds(measures):
         wanted = [measure for measure in measures if measure.replay == kind]
         found = {measure.name: [_empty(record) for _, record in layers] for measure in wanted}
@@ -63,15 +63,16 @@ def play(
                 sums[index] += output.sum(0)
                 for measure in wanted:
                     found[measure.name][index][:, keys] = measure.compute(Replayed(record, output))
-            if step is not None:
-                step()
+            done += 1
+            if progress is not None:
+                progress(done, count)
         if kind == "carried":
             played.errors = law_errors(model, inputs, layers, sums)
         played.maps |= found
     return played
 
 
-def passes(layers: Layers, measures: Sequence[Measure], copies: int = COPIES) -> int:
+def _passes(layers: Layers, measures: Sequence[Measure], copies: int) -> int:
     """How many passes `play` takes."""
     return len(_kinds(measures)) * -(-layers[0][1].keys // copies)
 

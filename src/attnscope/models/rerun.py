@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib
+import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,12 +83,17 @@ def rerun(
         return functional_call(model, duals, (), call_options(model, repeated))
 
 
+_level = threading.RLock()
+"""Held while derivatives flow: torch has one level of them for the whole process, whatever thread asks."""
+
+
 @contextlib.contextmanager
 def flowing() -> Generator[None]:
     """Where the derivatives of `rerun` live."""
-    _prepare()
-    with forward_ad.dual_level():
-        yield
+    with _level:
+        _prepare()
+        with forward_ad.dual_level():
+            yield
 
 
 @functools.cache

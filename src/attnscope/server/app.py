@@ -23,6 +23,9 @@ from attnscope.server.jobs import DEFECT, QueueFull
 from attnscope.server.routes import NOT_FOUND, TOO_MANY, api
 from attnscope.server.security import Guard
 
+_NOT_JSON = "the request is not JSON"
+_UNREAD = "There was an error parsing the body"
+"""What the framework says where JSON is nested too deeply, or is no text."""
 _SHOWN = 100
 """Letters of an address that are repeated."""
 _SCHEMAS = "#/components/schemas/"
@@ -97,7 +100,7 @@ def _misread(_: Request, error: Exception) -> JSONResponse:
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    said = str(error.detail)
+    said = _NOT_JSON if error.detail == _UNREAD else str(error.detail)
     if said == HTTPStatus(error.status_code).phrase:  # the framework's own word for it, which is no sentence
         path = request.url.path[:_SHOWN]
         said = f"there is nothing at {path}" if error.status_code == NOT_FOUND else f"{path}: {said.lower()}"
@@ -118,7 +121,7 @@ def _mistake(found: Mapping[str, Any]) -> str:
     """What is wrong with a request, without what was sent: that may be anything."""
     place: Sequence[object] = [part for part in found["loc"] if part != "body"]
     if found["type"] == "json_invalid":
-        return "the request is not JSON"
+        return _NOT_JSON
     if not place:
         return "the request must be a JSON object, sent as application/json"
     where = ".".join(map(str, place))

@@ -91,7 +91,8 @@ class Folder:
         with self._lock:
             try:
                 before = _size(path)
-                path.parent.mkdir(mode=0o700, exist_ok=True)
+                for folder in (self._path, path.parent):  # deleted while the server runs, it is made anew
+                    folder.mkdir(mode=0o700, exist_ok=True)
                 with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_UNFINISHED, delete=False) as file:
                     self._write(file.name, path, data)
             except OSError as error:

@@ -61,6 +61,22 @@ def test_names_may_be_given_twice_or_as_one(bert: ats.Model) -> None:
     assert list(ats.analyze(bert, TEXT, measures=["weight", "weight"]).data_vars) == ["weight", "law_error"]
 
 
+def test_layers_that_are_run_again_are_told_and_can_be_stopped(bert: ats.Model) -> None:
+    text = "the cat sat on the mats, " * 6
+    told: list[tuple[int, int]] = []
+    ats.analyze(bert, text, measures="value_zeroing", progress=lambda done, total: told.append((done, total)))
+    again = told[told.index((2, 2)) + 1 :]
+    assert len(again) > 1
+    assert again == [(done, len(again)) for done in range(1, len(again) + 1)]
+
+    def stop(_done: int, total: int) -> None:
+        if total == len(again):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ats.analyze(bert, text, measures="value_zeroing", progress=stop)
+
+
 def test_progress_is_told_layer_by_layer(bert: ats.Model) -> None:
     told: list[tuple[int, int]] = []
     ats.analyze(bert, TEXT, progress=lambda done, total: told.append((done, total)))

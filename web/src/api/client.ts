@@ -13,6 +13,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Losses of the connection in a row, some seconds apart, before the server is taken to be gone. */
+const PATIENCE = 3;
+
 export type OnProgress = (done: number, total: number) => void;
 
 export async function getSession(signal?: AbortSignal): Promise<Session> {
@@ -49,27 +52,34 @@ function follow(job: Job, { signal, onProgress }: Asking): Promise<Job> {
   return new Promise((resolve, reject) => {
     const path = `api/jobs/${encodeURIComponent(job.id)}`;
     const events = new EventSource(`${path}/events`);
+    let losses = 0;
     const stop = () => {
       events.close();
       signal?.removeEventListener("abort", abandon);
+      removeEventListener("pagehide", leave);
     };
-    const abandon = () => {
+    const giveBack = (reason: unknown) => {
       stop();
       void fetch(path, { method: "DELETE", keepalive: true }).catch(() => undefined);
-      reject(signal?.reason ?? new DOMException("cancelled", "AbortError"));
+      reject(reason);
     };
+    const abandon = () => giveBack(signal?.reason ?? new DOMException("cancelled", "AbortError"));
+    // What a closed page has asked for would keep others waiting.
+    const leave = () => giveBack(new Refusal("The page was left before this was done.", 0));
     if (signal?.aborted) return abandon();
     signal?.addEventListener("abort", abandon);
+    addEventListener("pagehide", leave);
     events.onmessage = ({ data }: MessageEvent<string>) => {
       const now = JSON.parse(data) as Job;
+      losses = 0;
       onProgress?.(now.done, now.total);
       if (!isFinal(now)) return;
       stop();
       resolve(now);
     };
     events.onerror = () => {
-      // The browser tries again by itself; once it has given up, nothing more will come.
-      if (events.readyState !== EventSource.CLOSED) return;
+      // The browser tries again by itself, without an end where nobody answers at all.
+      if (events.readyState !== EventSource.CLOSED && ++losses < PATIENCE) return;
       stop();
       reject(new Refusal("The connection to the server was lost. Is it still running?", 0));
     };

@@ -1,6 +1,6 @@
 /** Questions as hooks: asked when shown, kept while the page is open, cancelled when nobody looks any more. */
 
-import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
+import { CancelledError, keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { create } from "zustand";
 import { ask, getSession, Refusal } from "./client";
 import type { Parcel } from "./parcel";
@@ -8,6 +8,8 @@ import type { Parcel } from "./parcel";
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
+      // The server is this machine: that the network is gone means nothing.
+      networkMode: "always",
       staleTime: Number.POSITIVE_INFINITY,
       gcTime: 10 * 60_000,
       refetchOnWindowFocus: false,
@@ -43,6 +45,34 @@ export interface Asked<A> {
   retry: () => void;
 }
 
+/** What a person stopped is said, and can be asked again; else it would look like work without an end. */
+export async function stop(queryKey: readonly unknown[]): Promise<void> {
+  await queries.cancelQueries({ queryKey, exact: true }, { revert: false });
+}
+
+function said(error: Error | null): Error | null {
+  return error instanceof CancelledError ? new Refusal("You stopped this before it was done.", 0) : error;
+}
+
+/** Several questions as one. */
+export type Questions = Pick<Asked<unknown>, "working" | "steps" | "cancel" | "retry">;
+
+/** One question after another: how far the first is that is still worked on, and all of them to cancel or to repeat. */
+export function together(...all: Asked<unknown>[]): Questions {
+  const busy = all.find(({ working }) => working);
+  return {
+    working: busy !== undefined,
+    steps: busy?.steps,
+    cancel: () => {
+      for (const { working, cancel } of all) if (working) cancel();
+    },
+    retry: () => {
+      for (const { asked, working, data, error, stale, retry } of all)
+        if (asked && !working && (error || stale || !data)) retry();
+    },
+  };
+}
+
 /** The answer to a view's question; null asks nothing. An earlier answer stays until the next one is there. */
 export function useParcel<A>(view: string, request: object | null): Asked<A> {
   const queryKey = ["view", view, request] as const;
@@ -61,11 +91,11 @@ export function useParcel<A>(view: string, request: object | null): Asked<A> {
   return {
     asked: request !== null,
     data: request === null ? undefined : found.data,
-    error: found.error,
+    error: said(found.error),
     working: found.isFetching,
     stale: found.isPlaceholderData,
     steps: found.isFetching ? steps : undefined,
-    cancel: () => void queries.cancelQueries({ queryKey }),
+    cancel: () => void stop(queryKey),
     retry: () => void found.refetch(),
   };
 }

@@ -11,7 +11,8 @@ interface Props {
 /** A range of layers, by its two ends. All of them is null. */
 export function LayerBrush({ count, value, onChange, onEnd }: Props) {
   const id = useId();
-  const [first, last] = value ?? [1, count];
+  // An address may come from a model with more layers.
+  const [first, last] = value && value[0] <= count ? [value[0], Math.min(value[1], count)] : [1, count];
   const set = (from: number, to: number) => onChange(from === 1 && to === count ? null : [from, to]);
   const at = (layer: number) => `${((layer - 0.5) / count) * 100}%`;
   return (

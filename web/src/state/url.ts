@@ -98,6 +98,9 @@ const share: Codec<number> = {
   write: (value) => String(Number((value ?? 0).toPrecision(3))),
 };
 
+/** At nothing at all, everything would pass. */
+const someShare: Codec<number> = { ...share, read: (text) => share.read(text) || undefined };
+
 const CODECS: { [K in keyof Choices]: Codec<Choices[K]> } = {
   text: words,
   pair: words,
@@ -127,7 +130,7 @@ const CODECS: { [K in keyof Choices]: Codec<Choices[K]> } = {
   order: oneOf("text", "size"),
   received: oneOf("all", "last"),
   find: words,
-  least: share,
+  least: someShare,
   direction: oneOf("to", "from"),
   where: oneOf("text", "corpus"),
   theme: oneOf("auto", "light", "dark"),
@@ -144,7 +147,7 @@ export function format(choices: Choices): string {
   const found = new URLSearchParams();
   for (const key of KEYS) {
     const written = write(key, choices);
-    if (written !== write(key, DEFAULTS)) found.set(key, written);
+    if (written !== null && written !== write(key, DEFAULTS)) found.set(key, written);
   }
   const text = found.toString();
   return text && `?${text}`;
@@ -162,7 +165,8 @@ export function parse(query: string): Choices {
   return found as unknown as Choices;
 }
 
-function write<K extends keyof Choices>(key: K, choices: Choices): string {
+/** null: nothing is chosen, which is not the same as an empty text. */
+function write<K extends keyof Choices>(key: K, choices: Choices): string | null {
   const value = choices[key];
-  return value === null ? "" : CODECS[key].write(value);
+  return value === null ? null : CODECS[key].write(value);
 }

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
+import type { Questions } from "../../api/queries";
 import { usePalette } from "../../design/theme";
 import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
@@ -20,7 +21,7 @@ import { Sankey } from "./Sankey";
 import { sankey } from "./sankey";
 import { Tip } from "./Tip";
 import { table } from "./table";
-import { type Asking, type Flow, useFlow } from "./useFlow";
+import { type Flow, useFlow } from "./useFlow";
 import { useZoom } from "./useZoom";
 
 export default function FlowView({ subject }: ViewProps) {
@@ -70,7 +71,7 @@ export default function FlowView({ subject }: ViewProps) {
 }
 
 /** Being read, or called off. */
-function Waiting({ asked }: { asked: Asking }) {
+function Waiting({ asked }: { asked: Questions }) {
   if (asked.working)
     return <Working what="Reading the maps of all layers" steps={asked.steps} onCancel={asked.cancel} />;
   return (
@@ -88,7 +89,7 @@ interface StageProps {
   flow: Flow;
   zoom: ReturnType<typeof useZoom>;
   working: boolean;
-  asked: Asking;
+  asked: Questions;
 }
 
 interface Pointer extends Pointed {

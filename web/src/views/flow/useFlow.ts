@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from "react";
 import type { Parcel } from "../../api/parcel";
-import { type Asked, useParcel } from "../../api/queries";
+import { type Asked, type Questions, together, useParcel } from "../../api/queries";
 import type { Maps, Slot, Words } from "../../api/types";
 import { type Paths, pathsOf } from "../../methods/tracing";
 import { useStore } from "../../state/store";
@@ -37,22 +37,16 @@ export interface Flow {
 
 export interface FlowState {
   flow: Flow | null;
-  asked: Asking;
+  asked: Questions;
   error: Error | null;
-}
-
-/** The questions behind the picture, as one. */
-export interface Asking {
-  working: boolean;
-  steps: { done: number; total: number } | undefined;
-  cancel: () => void;
-  retry: () => void;
 }
 
 export function useFlow(subject: Subject, zoom: number): FlowState {
   const measure = subject.measure;
   const reading = useStore((state) => state.reading);
-  const show = useStore((state) => state.show);
+  const chosenShow = useStore((state) => state.show);
+  // An address may ask for B alone where there is none, or none with this measure.
+  const show = chosenShow === "b" && !(subject.models.b && measure.available.b) ? "both" : chosenShow;
   const chosenTarget = useStore((state) => state.target);
   const chosenThreshold = useStore((state) => state.threshold);
   const layers = useStore((state) => state.layers);
@@ -129,22 +123,8 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
   }, [sides, main, known, groups, word, show, threshold, logit, predicted, subject, isWaiting]);
   return {
     flow,
-    asked: together([mapsA, mapsB, wordsA, wordsB]),
+    asked: together(mapsA, mapsB, wordsA, wordsB),
     error: (show === "b" ? null : mapsA.error) ?? (show === "a" ? null : mapsB.error),
-  };
-}
-
-function together(all: readonly Asked<unknown>[]): Asking {
-  const open = all.filter(({ working, data, stale }) => working || stale || !data);
-  return {
-    working: all.some(({ working }) => working),
-    steps: all.find(({ steps }) => steps)?.steps,
-    cancel: () => {
-      for (const one of open) if (one.working) one.cancel();
-    },
-    retry: () => {
-      for (const one of open) if (one.asked) one.retry();
-    },
   };
 }
 

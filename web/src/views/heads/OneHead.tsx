@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
-import { useParcel } from "../../api/queries";
+import { together, useParcel } from "../../api/queries";
 import type { Head } from "../../api/types";
 import { usePalette } from "../../design/theme";
 import type { Cell } from "../../export/csv";
@@ -43,6 +43,7 @@ export function OneHead({ subject, layer, head, controls, aside, onMove }: Props
   const maps = useMemo(() => mapsOf(given, show), [given, show]);
   const svg = useRef<SVGSVGElement>(null);
   const error = a.error ?? (maps ? null : b.error);
+  const asked = together(a, b);
   const caption = captionOf(
     `Layer ${layer}, head ${head}: weight α and head norm ‖αf(x)‖`,
     Object.fromEntries(Object.entries(given).map(([slot, parcel]) => [slot, parcel.artifact])),
@@ -86,9 +87,9 @@ export function OneHead({ subject, layer, head, controls, aside, onMove }: Props
       aside={aside}
     >
       {error ? (
-        <Failed error={error} onRetry={a.retry} />
+        <Failed error={error} onRetry={asked.retry} />
       ) : !maps ? (
-        <Working what="Reading the head" steps={a.steps ?? b.steps} onCancel={a.cancel} />
+        <Working what="Reading the head" steps={asked.steps} onCancel={asked.cancel} />
       ) : (
         <Figure
           key={`${maps.queries.labels.length} ${maps.keys.labels.length}`}

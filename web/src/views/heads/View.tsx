@@ -1,6 +1,6 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import type { Parcel } from "../../api/parcel";
-import { useParcel } from "../../api/queries";
+import { together, useParcel } from "../../api/queries";
 import type { Change, Heads, Slot } from "../../api/types";
 import { usePalette } from "../../design/theme";
 import type { Cell } from "../../export/csv";
@@ -27,6 +27,7 @@ import {
   type How,
   roleAt,
   rolesOf,
+  SAID,
   type Statistic,
   statistics,
   valuesOf,
@@ -52,10 +53,11 @@ export default function HeadsView({ subject }: ViewProps) {
   );
   const open = useStore((state) => state.head);
   const error = a.error ?? b.error;
+  const asked = together(a, b);
   if (error) {
     return (
       <ViewFrame caption="Heads">
-        <Failed error={error} onRetry={a.error ? a.retry : b.retry} />
+        <Failed error={error} onRetry={asked.retry} />
       </ViewFrame>
     );
   }
@@ -65,7 +67,7 @@ export default function HeadsView({ subject }: ViewProps) {
       return <OneHead subject={subject} layer={open[0]} head={open[1]} controls={<Choosing subject={subject} />} />;
     return (
       <ViewFrame caption="Heads" controls={<Choosing subject={subject} />}>
-        <Working what="Reading all heads" steps={a.steps ?? b.steps} onCancel={a.cancel} />
+        <Working what="Reading all heads" steps={asked.steps} onCancel={asked.cancel} />
       </ViewFrame>
     );
   }
@@ -368,7 +370,7 @@ function HeadNumbers({ heads, panels, statistic, layer, head }: NumbersProps) {
         return (
           role && (
             <p key={slot} className="small">
-              <span className={`in-${slot}`}>{slot.toUpperCase()}</span> looks at <b>{role}</b>
+              <span className={`in-${slot}`}>{slot.toUpperCase()}</span> looks <Looking role={role} />
             </p>
           )
         );
@@ -472,6 +474,16 @@ function Details({ heads, change, open, problem, statistic }: DetailsProps) {
 }
 
 const BROAD = "broad";
+
+/** What a head is named for, in a sentence. */
+function Looking({ role }: { role: string }) {
+  if (role === BROAD) return <b>broadly</b>;
+  return (
+    <>
+      at <b>{SAID[role] ?? role}</b>
+    </>
+  );
+}
 
 interface RolesProps {
   slot: Slot;

@@ -27,7 +27,8 @@ export interface Statistic {
 
 export const DIVERGENCE = "divergence";
 const DISAGREEMENT = "disagreement";
-const SAID: Record<string, string> = {
+/** Neighbours, as a sentence has them. */
+export const SAID: Record<string, string> = {
   self: "the token itself",
   previous: "the previous token",
   next: "the next token",

@@ -65,7 +65,7 @@ export default function SearchView({ subject }: ViewProps) {
     return (
       <ViewFrame controls={controls} caption="Search">
         {found.error ? (
-          <Failed error={found.error} />
+          <Failed error={found.error} onRetry={found.retry} />
         ) : (
           <Working
             what={inCorpus ? `Reading ${session.corpus!.name}` : "Reading the maps"}

@@ -150,7 +150,7 @@ function rank(method: string, shown: string): number {
 }
 
 export function titleOf(name: string, titles: readonly MethodInfo[]): string {
-  return (titles.find((one) => one.name === name)?.name ?? name).replaceAll("_", " ");
+  return titles.find((one) => one.name === name)?.title ?? name.replaceAll("_", " ");
 }
 
 function sentenceCase(text: string): string {

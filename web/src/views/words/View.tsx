@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef } from "react";
 import type { Parcel } from "../../api/parcel";
-import { useParcel } from "../../api/queries";
+import { together, useParcel } from "../../api/queries";
 import type { Answer, Choice, Slot, Words } from "../../api/types";
 import { usePalette } from "../../design/theme";
 import type { Cell } from "../../export/csv";
@@ -50,7 +50,8 @@ export default function WordsView({ subject }: ViewProps) {
     [a.data, a.error, b.data, b.error],
   );
   const found = useMemo(() => rowsOf({ words, show, received, order }), [words, show, received, order]);
-  const error = found ? null : (a.error ?? b.error);
+  const error = found ? null : (answer.error ?? a.error ?? b.error);
+  const under = together(answer, a, b);
   const choose = useStore((state) => state.choose);
   const choices = answer.data?.artifact.choices ?? [];
   const controls = (
@@ -96,9 +97,9 @@ export default function WordsView({ subject }: ViewProps) {
     return (
       <ViewFrame controls={controls} caption="Words">
         {error ? (
-          <Failed error={error} onRetry={a.error ? a.retry : b.retry} />
+          <Failed error={error} onRetry={under.retry} />
         ) : (
-          <Working what="Tracing the decision back to the words" steps={a.steps ?? b.steps} onCancel={a.cancel} />
+          <Working what="Tracing the decision back to the words" steps={under.steps} onCancel={under.cancel} />
         )}
       </ViewFrame>
     );
@@ -244,7 +245,7 @@ function Loaded({ subject, found, words, controls, caption, judge, received, sta
               <p className="small soft">Point at a word to see what it receives in each layer.</p>
             </section>
           )}
-          {subject.models[judge]?.has_logits && (
+          {words[judge]?.artifact.target != null && (
             <section>
               <h2>
                 Can it be trusted?{" "}
