@@ -14,6 +14,17 @@ async function share(page: Page, word: string): Promise<number> {
 
 const links = (page: Page) => page.locator(".threshold p");
 
+/** How many pixels of the drawing's canvas are painted on. */
+function painted(page: Page): Promise<number> {
+  return page.locator(".drawing canvas").evaluate((canvas: HTMLCanvasElement) => {
+    const copy = new OffscreenCanvas(canvas.clientWidth, canvas.clientHeight);
+    const context = copy.getContext("2d")!;
+    context.drawImage(canvas, 0, 0, copy.width, copy.height);
+    const { data } = context.getImageData(0, 0, copy.width, copy.height);
+    return data.filter((value, place) => place % 4 === 3 && value > 0).length;
+  });
+}
+
 test("the demo opens with its story, which moves the real controls", async ({ page }) => {
   await page.goto("/");
   const story = page.getByRole("region", { name: "Introduction" });
@@ -49,10 +60,13 @@ test("a text of one's own is read, and both models answer", async ({ page }) => 
 test("the threshold leaves more or fewer links", async ({ page }) => {
   await open(page);
   const before = await links(page).textContent();
+  await expect.poll(() => painted(page)).toBeGreaterThan(1000);
+  const most = await painted(page);
   const slider = page.getByRole("slider", { name: "Threshold" });
   await slider.focus();
   for (let press = 0; press < 30; press++) await page.keyboard.press("ArrowRight");
   await expect(links(page)).not.toHaveText(before ?? "");
+  await expect.poll(() => painted(page)).toBeLessThan(most * 0.9);
   await expect(page).toHaveURL(/threshold=0\.\d+/);
   await page.goBack();
   await expect(links(page)).toHaveText(before ?? "");

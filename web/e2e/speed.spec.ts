@@ -9,7 +9,7 @@ interface Speed {
   /** Milliseconds from one frame to the next: the median, and what all but one in twenty keep to. */
   median: number;
   late: number;
-  /** Milliseconds of work for each frame, on the thread that must not be late. */
+  /** Milliseconds of work for each frame, on the thread that must not be late; painting is another one's. */
   work: number;
 }
 
@@ -77,18 +77,18 @@ async function measure(page: Page, what: string, most: number): Promise<void> {
 for (const draw of ["rings", "sankey"]) {
   test(`${draw} follow slider and pointer: 128 tokens in the demo’s two models`, async ({ page }) => {
     await open(page, `?draw=${draw}&text=${encodeURIComponent(LONG)}`);
-    await measure(page, `${draw}, 6 × 12 × 128`, FRAME);
+    await measure(page, `${draw}, 6 × 12 × 128`, 0.6 * FRAME);
   });
 
   test(`${draw} follow slider and pointer: 12 layers, 12 heads, 128 tokens`, async ({ page }) => {
     await pretend(page, 128);
     await open(page, `?draw=${draw}`);
-    await measure(page, `${draw}, 12 × 12 × 128`, 2 * FRAME);
+    await measure(page, `${draw}, 12 × 12 × 128`, FRAME);
   });
 
   test(`${draw} can be used: 12 layers, 12 heads, 512 tokens`, async ({ page }) => {
     await pretend(page, 512);
     await open(page, `?draw=${draw}`);
-    await measure(page, `${draw}, 12 × 12 × 512`, 6 * FRAME);
+    await measure(page, `${draw}, 12 × 12 × 512`, 2 * FRAME);
   });
 }

@@ -86,6 +86,7 @@ describe("asking", () => {
 
 describe("two questions together", () => {
   const asked = (found: Partial<Asked<string>>): Asked<string> => ({
+    asked: true,
     data: undefined,
     error: null,
     working: false,

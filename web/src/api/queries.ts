@@ -68,7 +68,7 @@ export function together(...all: Asked<unknown>[]): Questions {
     },
     retry: () => {
       for (const { asked, working, data, error, stale, retry } of all)
-        if (asked && !working && (error || stale || !data)) retry();
+        if (error || (asked && !working && (stale || !data))) retry();
     },
   };
 }

@@ -17,7 +17,7 @@ interface State extends Choices {
   point: (hover: Hover | null) => void;
 }
 
-/** Browsers stop listening to a page that rewrites its address at every move of the pointer. */
+/** The address is rewritten at rest: it takes time, and browsers stop listening to a page that does it at every move. */
 const PAUSE = 200;
 let pending: ReturnType<typeof setTimeout> | undefined;
 
@@ -40,10 +40,10 @@ export const useStore = create<State>()((set, get) => ({
     const before = format(get());
     set(change);
     if (format(get()) === before) return;
-    if (how?.quiet) pending ??= setTimeout(settle, PAUSE);
-    else {
-      history.pushState(null, "", location.pathname + format(get()));
-    }
+    if (how?.quiet) {
+      clearTimeout(pending);
+      pending = setTimeout(settle, PAUSE);
+    } else history.pushState(null, "", location.pathname + format(get()));
   },
   point: (hover) => {
     const now = get().hover;

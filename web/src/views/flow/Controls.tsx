@@ -133,11 +133,11 @@ const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Su
   );
 });
 
+const COUNT = new Intl.NumberFormat("en");
+
 function passing({ a, b }: Flow): string {
   const count = (one: Flow["a"]) => one?.found.edges.reduce((sum, { query }) => sum + query.length, 0) ?? 0;
-  const counts = [a && `A ${count(a).toLocaleString("en")}`, b && `B ${count(b).toLocaleString("en")}`].filter(
-    (text) => text,
-  );
+  const counts = [a && `A ${COUNT.format(count(a))}`, b && `B ${COUNT.format(count(b))}`].filter((text) => text);
   return `links: ${counts.join(" · ")}`;
 }
 

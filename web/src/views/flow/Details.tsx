@@ -1,13 +1,13 @@
 /** Beside the drawing: the text, shaded by what is reached, and what is known of the selected word. */
 
-import { type KeyboardEvent, useMemo } from "react";
+import { type KeyboardEvent, memo, useMemo } from "react";
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { percent } from "../../parts/numbers";
 import { useStore } from "../../state/store";
 import { plain } from "./groups";
 import type { Flow } from "./useFlow";
 
-export function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
+export const Details = memo(function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
   return (
     <>
       <Sentence flow={flow} palette={palette} />
@@ -18,7 +18,7 @@ export function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
       )}
     </>
   );
-}
+});
 
 /** The text; each word is as deep as it is reached. */
 function Sentence({ flow, palette }: { flow: Flow; palette: Palette }) {

@@ -1,6 +1,7 @@
-import { type RefObject, useCallback, useLayoutEffect, useRef } from "react";
+import { useCallback, useLayoutEffect, useRef } from "react";
 import { later } from "../../export/svg";
-import { paint, type Shapes, written } from "./ink";
+import { packed, type Shapes, written } from "./ink";
+import type { Painting } from "./painter";
 
 interface Props {
   shapes: readonly Shapes[];
@@ -13,23 +14,34 @@ interface Props {
 
 /** Shapes on a canvas, under a drawing's SVG. */
 export function Painted({ shapes, width, height, x = 0, y = 0 }: Props) {
-  const ref: RefObject<HTMLCanvasElement | null> = useRef(null);
+  const place = useRef<HTMLDivElement>(null);
+  const painter = useRef<Worker>(null);
   useLayoutEffect(() => {
-    const canvas = ref.current;
-    const context = canvas?.getContext("2d");
-    if (!canvas || !context) return;
+    // A canvas can be handed over once, so that each painter has one of its own.
+    const canvas = document.createElement("canvas");
+    place.current?.append(canvas);
+    const worker = new Worker(new URL("./painter.ts", import.meta.url), { type: "module" });
+    const handed = canvas.transferControlToOffscreen();
+    worker.postMessage(handed, [handed]);
+    painter.current = worker;
+    return () => {
+      worker.terminate();
+      canvas.remove();
+    };
+  }, []);
+  useLayoutEffect(() => {
     const scale = devicePixelRatio || 1;
-    const [wide, tall] = [Math.round(width * scale), Math.round(height * scale)];
-    if (canvas.width !== wide || canvas.height !== tall) {
-      canvas.width = wide;
-      canvas.height = tall;
-    }
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, wide, tall);
-    context.setTransform(scale, 0, 0, scale, x * scale, y * scale);
-    paint(context, shapes);
+    const painting: Painting = {
+      shapes: shapes.map(packed),
+      width: Math.round(width * scale),
+      height: Math.round(height * scale),
+      scale,
+      x: x * scale,
+      y: y * scale,
+    };
+    painter.current?.postMessage(painting);
   }, [shapes, width, height, x, y]);
-  return <canvas ref={ref} className="drawing" style={{ width, height }} />;
+  return <div ref={place} className="drawing" style={{ width, height }} />;
 }
 
 /** In the SVG, the place of what is painted: written there when the drawing is kept. */

@@ -1,5 +1,6 @@
-import { type KeyboardEvent, type PointerEvent, useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { Questions } from "../../api/queries";
+import type { Palette } from "../../design/colour";
 import { usePalette } from "../../design/theme";
 import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
@@ -7,6 +8,7 @@ import { Empty, Failed, Working } from "../../parts/States";
 import { Tooltip } from "../../parts/Tooltip";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
+import { useCalm } from "../../state/calm";
 import { useStore } from "../../state/store";
 import type { ViewProps } from "..";
 import { Controls } from "./Controls";
@@ -30,8 +32,7 @@ export default function FlowView({ subject }: ViewProps) {
   const draw = useStore((state) => state.draw);
   // Only rings can be looked at more closely.
   const { flow, asked, error } = useFlow(subject, draw === "rings" ? zoom.zoom.k : 1);
-  // Beside the drawing, what is said may be a moment late while something is dragged.
-  const calm = useDeferredValue(flow);
+  const calm = useCalm(flow);
   const palette = usePalette();
   const drawing = useRef<SVGSVGElement>(null);
   const { models, measure, unit } = subject;
@@ -62,7 +63,15 @@ export default function FlowView({ subject }: ViewProps) {
       {error && !asked.working ? (
         <Failed error={error} onRetry={asked.retry} />
       ) : flow ? (
-        <Stage ref={drawing} onStage={setStage} flow={flow} zoom={zoom} working={flow.stale} asked={asked} />
+        <Stage
+          ref={drawing}
+          onStage={setStage}
+          flow={flow}
+          palette={palette}
+          zoom={zoom}
+          working={flow.stale}
+          asked={asked}
+        />
       ) : (
         <Waiting asked={asked} />
       )}
@@ -87,6 +96,7 @@ interface StageProps {
   ref: React.RefObject<SVGSVGElement | null>;
   onStage: (element: HTMLElement | null) => void;
   flow: Flow;
+  palette: Palette;
   zoom: ReturnType<typeof useZoom>;
   working: boolean;
   asked: Questions;
@@ -97,8 +107,7 @@ interface Pointer extends Pointed {
   y: number;
 }
 
-function Stage({ ref, onStage, flow, zoom, working, asked }: StageProps) {
-  const palette = usePalette();
+function Stage({ ref, onStage, flow, palette, zoom, working, asked }: StageProps) {
   const draw = useStore((state) => state.draw);
   const choose = useStore((state) => state.choose);
   const point = useStore((state) => state.point);

@@ -66,7 +66,7 @@ export function side(parcel: Parcel<Maps>, options: Tracing): Side {
       }
       return strongest;
     }),
-    received: maps.map((map, layer) => received(meanOver(map, tokens, heads), found.reached[layer + 1]!)),
+    received: maps.map((map, layer) => received(map, tokens, heads, found.reached[layer + 1]!)),
   };
 }
 
@@ -131,8 +131,35 @@ function handedOn(map: LayerMap, parts: Float32Array): Float32Array {
   return found;
 }
 
+/** What is known of a layer's maps, by their shares: nothing of it changes while what is reached stays the same. */
+const means = new WeakMap<
+  Float32Array,
+  { heads: string; mean: Float32Array; of: Uint8Array; received: Float32Array }
+>();
+
 /** What each key receives: of the queries that are reached, the mean. */
-function received(mean: Float32Array, above: Uint8Array): Float32Array {
+function received(map: LayerMap, tokens: number, chosen: readonly number[] | null, above: Uint8Array): Float32Array {
+  const heads = map.heads > 1 && chosen ? chosen : Array.from({ length: map.heads }, (_, head) => head);
+  let known = means.get(map.share);
+  if (known?.heads !== heads.join()) {
+    known = {
+      heads: heads.join(),
+      mean: meanOver(map, tokens, heads),
+      of: new Uint8Array(),
+      received: new Float32Array(),
+    };
+    means.set(map.share, known);
+  }
+  const { of } = known;
+  if (of.length !== tokens || above.some((isReached, token) => isReached !== of[token])) {
+    known.of = above;
+    known.received = meanOf(known.mean, above);
+  }
+  return known.received;
+}
+
+/** Of some rows. */
+function meanOf(mean: Float32Array, above: Uint8Array): Float32Array {
   const tokens = above.length;
   const sums = new Float32Array(tokens);
   let rows = 0;
@@ -145,13 +172,8 @@ function received(mean: Float32Array, above: Uint8Array): Float32Array {
   return rows > 0 ? sums.map((sum) => sum / rows) : sums;
 }
 
-const means = new WeakMap<Float32Array, { heads: string; mean: Float32Array }>();
-
-/** A layer's map as the mean over some heads, by query · tokens + key. It is kept, as only what is reached changes. */
-function meanOver(map: LayerMap, tokens: number, chosen: readonly number[] | null): Float32Array {
-  const heads = map.heads > 1 && chosen ? chosen : Array.from({ length: map.heads }, (_, head) => head);
-  const known = means.get(map.share);
-  if (known?.heads === heads.join()) return known.mean;
+/** A layer's map as the mean over some heads, by query · tokens + key. */
+function meanOver(map: LayerMap, tokens: number, heads: readonly number[]): Float32Array {
   const mean = new Float32Array(tokens * tokens);
   // A logit's map has one row.
   const rows = map.key.length / (map.heads * map.kept);
@@ -163,14 +185,15 @@ function meanOver(map: LayerMap, tokens: number, chosen: readonly number[] | nul
       }
     }
   }
-  means.set(map.share, { heads: heads.join(), mean });
   return mean;
 }
 
 function shares(values: ArrayLike<number>): Float32Array {
   let sum = 0;
   for (let place = 0; place < values.length; place++) sum += values[place]!;
-  return Float32Array.from(values, (value) => value / (sum || 1));
+  const found = new Float32Array(values.length);
+  for (let place = 0; place < values.length; place++) found[place] = values[place]! / (sum || 1);
+  return found;
 }
 
 /** One model's graph by groups of tokens: what a drawing shows. */

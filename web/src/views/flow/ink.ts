@@ -1,6 +1,6 @@
 /**
- * Many shapes at once, as numbers: thousands of them are painted on a canvas while something is dragged, and written
- * out as SVG only when they are to be kept. What is painted and what is written is the same.
+ * Many shapes at once, as numbers: thousands of them are painted on a canvas (by `painter.ts`) while something is
+ * dragged, and written out as SVG only when they are to be kept. What is painted and what is written is the same.
  */
 
 import { line as lineOf, n, quad, rect, ribbon, sector } from "./polar";
@@ -15,7 +15,7 @@ interface Look {
 /** How many numbers each kind takes. */
 const SIZES = { sectors: 4, quads: 8, rects: 4, ribbons: 5 } as const;
 
-export type Shapes = Look &
+type Of<Numbers> = Look &
   (
     | {
         /**
@@ -23,13 +23,24 @@ export type Shapes = Look &
          * x, y, and how wide
          */
         kind: keyof typeof SIZES;
-        data: number[];
+        data: Numbers;
       }
     /** Points one after the other. */
-    | { kind: "lines"; data: number[][] }
+    | { kind: "lines"; data: Numbers[] }
   );
 
-export function paint(context: CanvasRenderingContext2D, all: readonly Shapes[]): void {
+export type Shapes = Of<number[]>;
+
+/** As they are handed to the painter: a canvas needs no more digits, and numbers of one size travel as one piece. */
+export type Packed = Of<Float32Array>;
+
+export function packed(shapes: Shapes): Packed {
+  return shapes.kind === "lines"
+    ? { ...shapes, data: shapes.data.map((points) => new Float32Array(points)) }
+    : { ...shapes, data: new Float32Array(shapes.data) };
+}
+
+export function paint(context: OffscreenCanvasRenderingContext2D, all: readonly Packed[]): void {
   for (const shapes of all) {
     context.globalAlpha = shapes.opacity ?? 1;
     if (shapes.kind === "ribbons") {
@@ -52,7 +63,7 @@ export function paint(context: CanvasRenderingContext2D, all: readonly Shapes[])
   context.globalAlpha = 1;
 }
 
-function trace(context: CanvasRenderingContext2D, shapes: Shapes): void {
+function trace(context: OffscreenCanvasRenderingContext2D, shapes: Packed): void {
   if (shapes.kind === "lines") {
     for (const points of shapes.data) {
       for (let place = 0; place < points.length; place += 2) {
@@ -87,7 +98,7 @@ function trace(context: CanvasRenderingContext2D, shapes: Shapes): void {
 /** Thinner ones are lines, which look the same and take a fraction of the time. */
 const THIN = 3;
 
-function paintRibbons(context: CanvasRenderingContext2D, data: readonly number[], colour: string): void {
+function paintRibbons(context: OffscreenCanvasRenderingContext2D, data: Float32Array, colour: string): void {
   context.fillStyle = colour;
   context.strokeStyle = colour;
   for (let place = 0; place < data.length; place += SIZES.ribbons) {

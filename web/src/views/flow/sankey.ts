@@ -73,6 +73,7 @@ const BOTTOM = 8;
 const WORD = 12;
 const SMALL = 10;
 const THINNEST = 0.15;
+const THINNEST_CARRIED = THINNEST / 2;
 
 export function sankey(options: SankeyOptions): SankeyDrawing {
   const { width, height, groups, of, layers, a, b, target, from, measure } = options;
@@ -84,9 +85,12 @@ export function sankey(options: SankeyOptions): SankeyDrawing {
   const tall = height - TOP - BOTTOM;
   const scale = 0.62 * tall;
   const bars: Bar[] = [];
-  const places = new Map<string, Bar>();
+  /** By level and group; the target is the one place of the top. */
+  const places: (Bar | undefined)[][] = [];
   for (let level = 0; level <= layers.length; level++) {
     const column: Bar[] = [];
+    const here: (Bar | undefined)[] = [];
+    places.push(here);
     const isTop = level === layers.length;
     const count = isTop ? 1 : groups.length;
     for (let place = 0; place < count; place++) {
@@ -105,7 +109,7 @@ export function sankey(options: SankeyOptions): SankeyDrawing {
         b: inB,
       };
       column.push(bar);
-      places.set(`${level} ${bar.group}`, bar);
+      here[place] = bar;
     }
     const homes = column.map(({ group }) => (group === null ? 0.5 : (group + 0.5) / groups.length) * tall);
     // The words need room to be written in.
@@ -153,74 +157,82 @@ export function stack(heights: readonly number[], homes: readonly number[], tall
 function ribbons(
   { a, b, groups, layers }: SankeyOptions,
   divided: { a: Amounts | null; b: Amounts | null },
-  places: ReadonlyMap<string, Bar>,
+  places: readonly (readonly (Bar | undefined)[])[],
   scale: number,
 ): Ribbon[] {
-  const found: Ribbon[] = [];
+  const { a: inA, b: inB } = divided;
+  const count = groups.length;
+  const found: Part[] = [];
+  const widths = new Float64Array(count ** 2);
+  const starts = new Float64Array(count ** 2);
   for (const layer of layers.keys()) {
-    const isTop = layer === layers.length - 1;
-    const isLogit = isTop && (a ?? b)!.start === null;
-    const bars = groups.map((_, group) => places.get(`${layer} ${group}`));
-    const above = groups.map((_, group) => places.get(`${layer + 1} ${isTop ? null : group}`));
-    const [inA, inB] = [divided.a, divided.b];
-    const here: Part[] = [];
-    for (let place = 0; place < groups.length ** 2; place++) {
-      const width = scale * ((inA?.edges[layer]?.[place] ?? 0) + (inB?.edges[layer]?.[place] ?? 0));
-      if (width <= 0) continue;
-      const [query, key] = [Math.floor(place / groups.length), place % groups.length];
-      const [lower, upper] = [bars[key], above[query]];
-      if (!lower || !upper) continue;
-      const carried = scale * ((inA?.carried?.[layer]?.[place] ?? 0) + (inB?.carried?.[layer]?.[place] ?? 0));
-      here.push({ place, query, key, lower, upper, width, carried, start: 0 });
+    const [lower, upper] = [places[layer]!, places[layer + 1]!];
+    const into = layer === layers.length - 1 ? () => 0 : (query: number) => query;
+    const [edgesA, edgesB] = [inA?.edges[layer], inB?.edges[layer]];
+    for (let place = 0; place < widths.length; place++) {
+      widths[place] = scale * ((edgesA?.[place] ?? 0) + (edgesB?.[place] ?? 0));
     }
     // What leaves a token lies in the order in which it arrives, and the other way round, so that little crosses.
-    const leaves = new Map<Bar, number>();
-    for (const part of here) {
-      part.start = leaves.get(part.lower) ?? part.lower.y;
-      leaves.set(part.lower, part.start + part.width);
+    for (let key = 0; key < count; key++) {
+      let leaves = lower[key]?.y ?? 0;
+      for (let place = key; place < widths.length; place += count) {
+        starts[place] = leaves;
+        leaves += widths[place]!;
+      }
     }
-    const enters = new Map<Bar, number>();
-    here.sort((one, other) => one.key - other.key || one.query - other.query);
-    for (const { place, query, key, lower, upper, width, carried, start } of here) {
-      const end = enters.get(upper) ?? upper.y;
-      enters.set(upper, end + width);
-      if (width < THINNEST) continue;
-      const between = (wide: number): Ribbon["band"] => {
-        const inset = (width - wide) / 2;
-        return [lower.x + BAR, start + inset, upper.x, end + inset, wide];
-      };
-      found.push({
-        layer,
-        query: isLogit ? null : query,
-        key,
-        a: inA?.strength[layer]?.[place] ?? 0,
-        b: inB?.strength[layer]?.[place] ?? 0,
-        band: between(width),
-        carried: carried < THINNEST / 2 ? null : between(Math.max(0.4, carried)),
-      });
+    const enters = Float64Array.from(groups, (_, query) => upper[query]?.y ?? 0);
+    for (let key = 0; key < count; key++) {
+      for (let query = 0; query < count; query++) {
+        const place = query * count + key;
+        const width = widths[place]!;
+        if (width === 0) continue;
+        const end = enters[into(query)]!;
+        enters[into(query)] = end + width;
+        if (width < THINNEST) continue;
+        const carried = scale * ((inA?.carried?.[layer]?.[place] ?? 0) + (inB?.carried?.[layer]?.[place] ?? 0));
+        found.push({ layer, place, start: starts[place]!, end, width, carried });
+      }
     }
   }
-  return widest(found);
+  return widest(found).map(({ layer, place, width, carried, start, end }) => {
+    const [query, key] = [Math.floor(place / count), place % count];
+    const isTop = layer === layers.length - 1;
+    const [lower, upper] = [places[layer]![key]!, places[layer + 1]![isTop ? 0 : query]!];
+    const between = (wide: number): Ribbon["band"] => {
+      const inset = (width - wide) / 2;
+      return [lower.x + BAR, start + inset, upper.x, end + inset, wide];
+    };
+    return {
+      layer,
+      query: isTop && (a ?? b)!.start === null ? null : query,
+      key,
+      a: inA?.strength[layer]?.[place] ?? 0,
+      b: inB?.strength[layer]?.[place] ?? 0,
+      band: between(width),
+      carried: carried < THINNEST_CARRIED ? null : between(Math.max(0.4, carried)),
+    };
+  });
+}
+/** A ribbon to be: from which height to which, and how wide. */
+interface Part {
+  layer: number;
+  /** query · groups + key */
+  place: number;
+  start: number;
+  end: number;
+  width: number;
+  carried: number;
 }
 
 /** More can't be told apart, nor drawn while something is dragged. */
 const MOST = 2000;
 
-function widest(all: Ribbon[]): Ribbon[] {
+function widest(all: Part[]): Part[] {
   if (all.length <= MOST) return all;
-  const least = Float32Array.from(all, ({ band }) => band[4]).sort()[all.length - MOST]!;
-  return all.filter(({ band, carried }) => carried || band[4] >= least);
-}
-
-interface Part {
-  place: number;
-  query: number;
-  key: number;
-  lower: Bar;
-  upper: Bar;
-  width: number;
-  carried: number;
-  start: number;
+  const widths = new Float32Array(all.length);
+  for (const [place, { width }] of all.entries()) widths[place] = width;
+  const least = widths.sort()[all.length - MOST]!;
+  return all.filter(({ width, carried }) => carried >= THINNEST_CARRIED || width >= least);
 }
 
 function labels(
