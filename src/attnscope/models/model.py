@@ -236,8 +236,7 @@ class Model:
         wanted = self.sites() if sites is None else tuple(sites)
         wanted = wanted if tails else tuple(site.without_tail() for site in wanted)
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
-        whole = len(batch) == 1 and not _is_padded(batch[0])
-        lengths = [(_EVERYTHING, _EVERYTHING) if whole else _lengths(item, wanted[0]) for item in batch]
+        lengths = [(_EVERYTHING, _EVERYTHING) if len(batch) == 1 else _lengths(item, wanted[0]) for item in batch]
         capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
         with self._lock, self._evaluating():
             try:
@@ -451,11 +450,6 @@ def _lengths(item: Encoded, site: Site) -> tuple[int, int]:
     source = _EVERYTHING if item.source is None else sum(item.source.real)
     target = _EVERYTHING if item.target is None else sum(item.target.real)
     return {"decoder": (target, target), "cross": (target, source)}.get(site.stack, (source, source))
-
-
-def _is_padded(item: Encoded) -> bool:
-    masks = (item.inputs.get("attention_mask"), item.inputs.get("decoder_attention_mask"))
-    return any(mask is not None and mask.ndim == 2 and not bool(mask.all()) for mask in masks)
 
 
 def _out_of_memory(model: Model) -> str:
