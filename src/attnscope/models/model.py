@@ -29,6 +29,7 @@ from attnscope.models.encode import (
 )
 from attnscope.models.finite import check_finite
 from attnscope.models.probe import probe_inputs
+from attnscope.models.prompts import refuse_prompts
 from attnscope.models.replays import whole_layer_errors
 from attnscope.models.rerun import Change, rerun
 from attnscope.models.structure import Site, Structure, discover
@@ -421,6 +422,7 @@ def _inner_model(wrapped: Any) -> PreTrainedModel:
             f"Model() takes a Transformers or PEFT model, not {type(wrapped).__name__}; load a path with "
             "Model.from_pretrained"
         )
+    refuse_prompts(wrapped, inner.config.name_or_path or type(inner).__name__)
     return inner
 
 
