@@ -16,7 +16,7 @@ from attnscope.decompose.laws import LawErrors, check
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution, Explainer, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
-from attnscope.models.dispatch import call, eagerly, listening
+from attnscope.models.dispatch import call, configs_of, eagerly, listening
 from attnscope.models.encode import (
     Encoded,
     collate,
@@ -138,8 +138,7 @@ class Model:
         It happens where an implementation leaves out a mask or a sink. In half precision rounding alone may send a
         token to another expert, so nothing could be told there; and one that can't run here computes nothing.
         """
-        parts = [part for part in self.hf_model.modules() if isinstance(part, PreTrainedModel)]
-        names = {str(part.config._attn_implementation) for part in parts} - {"eager", "None"}
+        names = {str(config._attn_implementation) for config in configs_of(self.hf_model)} - {"eager", "None"}
         if not names or self.hf_model.dtype not in {torch.float32, torch.float64}:
             return None
         try:
