@@ -81,6 +81,14 @@ def test_without_texts_there_are_some(run: Run, pair: tuple[Path, Path]) -> None
     assert "2 texts" in run("compare", *pair, "-", given="the cat\n\na dog\n").stdout
 
 
+def test_names_of_files_are_not_compared_on(
+    refused: Callable[..., str], pair: tuple[Path, Path], texts: Path, tmp_path: Path
+) -> None:
+    assert "is a folder" in refused("compare", *pair, tmp_path)
+    assert "there is no file missing.txt" in refused("compare", *pair, "missing.txt")
+    assert "give it alone" in refused("compare", *pair, texts, "the cat")
+
+
 def test_json_is_that_of_the_library(run: Run, pair: tuple[Path, Path], texts: Path) -> None:
     said = json.loads(run("compare", *pair, texts, "-m", "block_norm", "--json").stdout)
     models = [ats.Model.from_pretrained(path) for path in pair]
@@ -107,7 +115,8 @@ def test_files_and_a_figure(run: Run, classifiers: tuple[Path, Path], tmp_path: 
     options = ("--labelled", labelled, "--out", out, "--figure", figure)
     result = run("compare", *classifiers, *options)
     assert "Correct of 3 sentences: base" in result.stdout
-    assert result.stderr.count("written: ") == 3
+    assert result.stderr.count("written to ") == 2
+    assert f"drawn into {figure}" in result.stderr
     assert ats.load(out).attrs["texts"] == 3
     assert ats.load(tmp_path / "found-classes.nc").attrs["sentences"] == 3
     assert figure.read_text(encoding="utf-8").startswith("<?xml")

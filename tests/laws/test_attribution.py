@@ -41,6 +41,28 @@ def test_what_does_not_add_up_is_refused(name: str) -> None:
         ats.attribute(ats.Model(with_head(name)), zoo.inputs(name))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["bert", "llama", "gpt-neox"])
+def test_half_precision_is_rounding_and_no_reason_to_refuse(name: str, dtype: torch.dtype) -> None:
+    inputs = zoo.inputs(name)
+    for ask in (ats.attribute, ats.decomposed):
+        exact = ask(ats.Model(with_head(name)), inputs, target=1)["contribution"]
+        rounded = ask(ats.Model(with_head(name).to(dtype)), inputs, target=1)["contribution"]
+        np.testing.assert_allclose(rounded, exact, atol=0.05 * float(abs(exact).max()))
+
+
+def test_parts_that_cancel_to_next_to_nothing_are_no_reason_to_refuse() -> None:
+    hf_model, inputs = with_head("llama"), zoo.inputs("llama")
+    with torch.no_grad():
+        output = hf_model(**inputs, output_hidden_states=True)
+        state, logits, head = output.hidden_states[-1][0, -1], output.logits[0, -1], hf_model.lm_head.weight
+        head[5] += state * ((logits[7] - logits[5]) / state.square().sum())
+    found = ats.attribute(ats.Model(hf_model), inputs, target=(5, 7))
+    assert abs(found.attrs["target_value"]) < 1e-4 < 0.1 < float(abs(found["contribution"]).max())
+    assert float(found["contribution"].sum()) == pytest.approx(found.attrs["target_value"], abs=1e-5)
+    assert ats.decomposed(ats.Model(hf_model), inputs, target=(5, 7)).attrs["reconstruction_error"] < 1e-5
+
+
 def forward_decomposition(hf_model: PreTrainedModel, inputs: dict[str, Tensor], label: int) -> tuple[Tensor, Tensor]:
     """BERT taken apart by hand: a tensor (token, source, model) and a bias, carried forward through every layer."""
     hf_model.set_attn_implementation("eager")

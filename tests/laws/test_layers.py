@@ -101,6 +101,33 @@ def test_pre_norm_gated_layers_by_hand() -> None:
 
 
 @torch.no_grad()
+def test_a_parallel_feed_forward_is_no_part_of_the_block_that_alti_asks_about() -> None:
+    model, records = parts_of("gpt-neox")
+    found = ats.analyze(model, zoo.inputs("gpt-neox"), measures="alti")
+    for record in records:
+        parts = part_vectors(record, "block", slice(None))
+        block = record.block.residual + record.projected
+        near = (block.abs().sum(-1) - (block - parts).abs().sum(-1)).clamp_min(0).T
+        np.testing.assert_allclose(
+            found["alti"].sel(layer=record.layer), near / near.sum(-1, keepdim=True), rtol=1e-5, atol=1e-7
+        )
+
+
+@torch.no_grad()
+def test_a_query_that_looks_at_one_key_alone_has_nothing_left_without_it() -> None:
+    """In single precision too, where a difference would leave rounding for the branch's norm to blow up."""
+    model = ats.Model(zoo.build("gemma2"))
+    layer = model.hf_model.layers[0]
+    layer.self_attn.o_proj.bias = None
+    record = model.records(zoo.inputs("gemma2"), tails=True)[0]
+    found = ats.analyze(model, zoo.inputs("gemma2"), measures="value_zeroing").sel(layer=1)
+    state = record.block.residual[:1]
+    output = state + layer.post_feedforward_layernorm(layer.mlp(layer.pre_feedforward_layernorm(state)))
+    distance = 1 - torch.cosine_similarity(output.double(), record.tail.output[:1].double(), dim=-1)
+    np.testing.assert_allclose(found["value_zeroing"][0, 0], distance[0], rtol=2e-5)
+
+
+@torch.no_grad()
 def test_shifted_gates_by_hand() -> None:
     """(b + 1) · g(a): the shift belongs to no token."""
     model = zoo_model("gpt-oss")

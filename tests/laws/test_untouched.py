@@ -252,3 +252,18 @@ def test_every_precision_passes_its_own_tolerance(name: str, dtype: torch.dtype,
         assert np.max(np.abs(found[measure].values - values)) < 5 * rough * scale, measure
         assert found[measure].dtype == np.float32
     assert found.attrs["dtype"] == str(dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_a_layer_put_in_as_a_copy_is_a_layer_like_any_other(name: str) -> None:
+    """Copied by itself, it looks its attention up in a configuration of its own."""
+    hf_model = zoo.build(name)
+    layers = hf_model.encoder.layer if name == "bert" else hf_model.layers
+    expected = measured(ats.Model(hf_model), name)
+    layers[1] = copy.deepcopy(layers[1])
+    before = state_of(hf_model)
+    model = ats.Model(hf_model)
+    assert [laws.layer for laws in model.verify().layers] == [1, 2]
+    assert_same_numbers(measured(model, name), expected)
+    assert ats.decomposed(model, zoo.inputs(name)).sizes["layer"] == 2
+    assert_same_state(state_of(hf_model), before)

@@ -18,7 +18,7 @@ from attnscope.text.tokens import Tokens
 from attnscope.text.words import sum_over_key_pieces, units
 
 COMPLETENESS = 1e-4
-"""The largest completeness error that is rounding: it adds up over all layers."""
+"""The largest completeness error that is rounding in single precision: it adds up over all layers."""
 
 Unit = Literal["token", "word"]
 Floats = NDArray[np.float32]
@@ -95,13 +95,18 @@ _NAMES = {
 
 
 def check_complete(model: Model, found: Sequence[Attribution]) -> None:
-    """Refuse a model whose parts are not the whole."""
-    worst = max(one.completeness_error for one in found)
-    if not worst <= COMPLETENESS:
+    """Refuse a model whose parts are not the whole logit."""
+    refuse_incomplete(model, max(one.rounding_error for one in found), "the logit")
+
+
+def refuse_incomplete(model: Model, error: float, whole: str) -> None:
+    """Refuse a model whose parts are not the whole, by more than rounding at its precision explains."""
+    rounding = max(COMPLETENESS, model.tolerance)
+    if not error <= rounding:
         raise UnsupportedModel(
             model.name,
-            f"what the tokens and the biases contribute does not add up to the logit (error {worst:.1e}, rounding "
-            f"explains at most {COMPLETENESS:.0e}): some part of the model is no affine map even when attention, norms "
+            f"what the tokens and the biases contribute does not add up to {whole} (error {error:.1e}, rounding "
+            f"explains at most {rounding:.0e}): some part of the model is no affine map even when attention, norms "
             "and activations are held",
         )
 

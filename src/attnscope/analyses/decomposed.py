@@ -10,11 +10,12 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from attnscope.analyses.attribute import sources_of
+from attnscope.analyses.attribute import refuse_incomplete, sources_of
 from attnscope.axes import LAYER, MODEL, QUERY, SOURCE
 from attnscope.decompose.gram import length
 from attnscope.decompose.laws import relative_error
-from attnscope.errors import InputError, UnsupportedModel
+from attnscope.errors import InputError
+from attnscope.models.attribution import Attribution
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.replays import one_each
@@ -23,8 +24,6 @@ from attnscope.models.targets import Target
 from attnscope.models.trace import Tap
 from attnscope.result import Array, dataset, versions
 
-COMPLETENESS = 1e-4
-"""The largest error of Law 4 that is rounding: it adds up over all layers."""
 Progress = Callable[[int, int], None]
 _LONG_NAMES = {
     "decomposed": "how long the vector is that a source contributes to a state: ‖x_{i⇐k}‖",
@@ -63,13 +62,7 @@ def decomposed(
     propagation = _Propagation(model, inputs, Target.of(model, inputs, target, position) if model.has_logits else None)
     propagation.run(block, vectors, progress)
     worst = max(propagation.errors())
-    if not worst <= COMPLETENESS:
-        raise UnsupportedModel(
-            model.name,
-            f"what the tokens and the biases contribute does not add up to the states (error {worst:.1e}, rounding "
-            f"explains at most {COMPLETENESS:.0e}): some part of the model is no affine map even when attention, norms "
-            "and activations are held",
-        )
+    refuse_incomplete(model, worst, "the states")
     attributes = versions() | {"model": model.name, "method": "decomposed", "reconstruction_error": worst}
     if isinstance(text, str):
         attributes |= {"text": text} | ({} if pair is None else {"pair": pair})
@@ -168,9 +161,12 @@ class _Propagation:
         found = [relative_error(layer.total, layer.actual) for layer in self.layers]
         if self.target is None:
             return found
-        total = float(torch.cat(self.contribution).sum())
-        scale = max(abs(self.value), abs(self.bias), abs(total), 1e-12)
-        return [*found, abs(total + self.bias - self.value) / scale]
+        return [*found, self.logit.rounding_error]
+
+    @property
+    def logit(self) -> Attribution:
+        """The target's own parts."""
+        return Attribution(torch.cat(self.contribution), self.bias, self.value)
 
     def dataset(self, attributes: dict[str, Any], vectors: bool) -> xr.Dataset:
         labels, sides = sources_of(self.inputs, sum(self.sizes))
@@ -181,19 +177,18 @@ class _Propagation:
         def stacked(name: str) -> Array:
             return np.stack([getattr(layer, name).float().cpu().numpy() for layer in self.layers])
 
-        errors = self.errors()
         variables: dict[str, tuple[tuple[str, ...], Array]] = {
             "decomposed": ((LAYER, QUERY, SOURCE), stacked("lengths")),
             "bias_norm": ((LAYER, QUERY), np.linalg.norm(stacked("bias"), axis=-1)),
-            "law_error": ((LAYER,), np.array(errors[: len(self.layers)])),
+            "law_error": ((LAYER,), np.array(self.errors()[: len(self.layers)])),
         }
         if vectors:
             variables["state"] = ((LAYER, QUERY, SOURCE, MODEL), stacked("vectors"))
             variables["bias_state"] = ((LAYER, QUERY, MODEL), stacked("bias"))
         if self.target is not None:
-            variables["contribution"] = ((SOURCE,), torch.cat(self.contribution).cpu().numpy().astype(np.float32))
+            variables["contribution"] = ((SOURCE,), self.logit.contribution.cpu().numpy().astype(np.float32))
             attributes |= {"target": self.target.names[0], "target_value": self.value, "bias": self.bias}
-            attributes |= {"completeness_error": errors[-1]}
+            attributes |= {"completeness_error": self.logit.completeness_error}
         coordinates: dict[str, tuple[tuple[str, ...], Sequence[object]]] = {
             LAYER: ((LAYER,), [layer.number for layer in self.layers]),
             "query_token": ((QUERY,), tokens),

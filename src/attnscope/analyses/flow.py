@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import Progress, Unit, analyze
+from attnscope.analyses.attribute import check_complete
 from attnscope.analyses.whole import holds_residual, map_measure
 from attnscope.artifacts.flow import (
     EdgeChange,
@@ -44,8 +45,6 @@ LOGIT = "logit:"
 MOST_EDGES = 200_000
 """More can neither be drawn nor looked at."""
 _BINS = 40
-_TOLERANCE = 1e-4
-"""The largest completeness error of a logit's parts that is rounding."""
 _FIRST = "[CLS]"
 
 
@@ -358,14 +357,8 @@ def last_step(model: Model, inputs: Encoded, choice: str | None, stack: str) -> 
     if last.step is None:
         raise UnsupportedModel(model.name, f"the states before layer {last.layer} were not found: {last.step_reason}")
     explained, target = model.attribute(inputs, choice, taps=[last.step.residual.tap])
-    parts = explained[0]
-    if not parts.completeness_error <= _TOLERANCE:
-        raise UnsupportedModel(
-            model.name,
-            f"what the tokens and the biases contribute does not add up to the logit (error "
-            f"{parts.completeness_error:.1e}, rounding explains at most {_TOLERANCE:.0e})",
-        )
-    return parts, target.names[0]
+    check_complete(model, explained)
+    return explained[0], target.names[0]
 
 
 def _read(

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from attnscope.cli import names, options
+from attnscope.cli.outputs import Outputs
 from attnscope.errors import one_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 DEFAULT = ("weight", "attention_norm")
-Unit = Literal["token", "word"]
 Reduce = Literal["keys", "queries", "categories", "topk"]
 
 
@@ -67,12 +67,11 @@ def analyze(
         from attnscope.analyses.reductions import REDUCTIONS
         from attnscope.cli.loading import load_model
         from attnscope.measures import lookup
-        from attnscope.store.datasets import check_target, save
     chosen = [lookup(name).name for name in measure or DEFAULT]
-    one_of("unit", unit, analysis.UNITS)
+    chosen_unit = options.unit_of(unit)
     one_of("reduction", reduce or "keys", REDUCTIONS)
-    if out is not None:
-        check_target(out, overwrite=overwrite)
+    outputs = Outputs(out, None, overwrite)
+    outputs.check()
     loaded = load_model(model, screen, adapter=adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
     # The tables need no query × key map, so nothing of that size is kept unless someone gets it.
     kept = reduce or (None if json or out is not None else "queries")
@@ -85,19 +84,15 @@ def analyze(
             layers=wanted[0],
             heads=wanted[1],
             stack=stack,
-            unit=cast(Unit, unit),
+            unit=chosen_unit,
             reduce=cast(Reduce | None, kept),
             categories=categories,
             top=top,
             stride=stride,
             progress=step,
         )
-    if out is not None:
-        with screen.waiting(f"writing {out}"):
-            save(result, out, overwrite=overwrite)
+    outputs.write(result, screen)
     _report(result, screen.json, quiet)
-    if out is not None:
-        screen.note(f"written to {out}")
 
 
 def _report(result: "xr.Dataset", json: bool, quiet: bool) -> None:

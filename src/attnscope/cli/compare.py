@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from attnscope.cli import names, options
-from attnscope.errors import InputError, one_of
+from attnscope.cli.outputs import Outputs
+from attnscope.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from attnscope.models.model import Model
 
 INT8 = "int8"
+_ENDINGS = (".txt", ".tsv", ".csv", ".json", ".jsonl")
+"""A text that is one word with such an ending is the name of a file."""
 
 
 def compare(
@@ -79,7 +82,7 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what changed: FILE.png, FILE.svg or FILE.pdf.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what --out and --figure name.")] = False,
+    overwrite: options.Overwrite = False,
     device: options.Device = None,
     dtype: options.Dtype = None,
     allow_pickle: options.AllowPickle = False,
@@ -100,15 +103,11 @@ def compare(
         raise InputError("--pair belongs to one text; give just one, or compare pairs of texts in Python")
     with screen.waiting("starting"):
         from attnscope.analyses import compare as analysis
-        from attnscope.analyses.analyze import UNITS
-        from attnscope.plot.files import check_figure_target, save_figure
-        from attnscope.store.datasets import check_target, save
-    one_of("unit", unit, UNITS)
-    places = _places(out, labelled)
-    for place in places:
-        check_target(place, overwrite=overwrite)
-    if figure is not None:
-        check_figure_target(figure, overwrite=overwrite)
+        from attnscope.cli.comparison import drawn
+    chosen_unit = options.unit_of(unit)
+    outputs, beside = Outputs(out, figure, overwrite), Outputs(_beside(out, labelled), None, overwrite)
+    outputs.check()
+    beside.check()
     load: dict[str, Any] = {"device": device, "dtype": dtype, "allow_pickle": allow_pickle}
     first = _load(base, None, base, screen, load)
     second = _load(after, adapter, base, screen, load)
@@ -121,7 +120,7 @@ def compare(
             items if pair is None else [(items[0], pair)],
             measure=measure,
             threshold=threshold,
-            unit=cast("Literal['token', 'word']", unit),
+            unit=chosen_unit,
             stack=stack,
             categories=categories,
             noise=cast("Model | Literal['int8'] | None", floor),
@@ -130,16 +129,11 @@ def compare(
             progress=step,
         )
     classes = None if not sentences else _classes(first, second, sentences, screen)
-    for place, found in zip(places, (result, classes), strict=False):
-        if found is not None:
-            save(found, place, overwrite=overwrite)
-    if figure is not None:
-        from attnscope.cli.comparison import drawn
-
-        save_figure(drawn(result, classes), figure, overwrite=overwrite)
+    outputs.write(result, screen)
+    if classes is not None:
+        beside.write(classes, screen)
+    outputs.draw(lambda: drawn(result, classes), screen)
     _report(result, classes, screen)
-    for place in (*places, *(() if figure is None else (figure,))):
-        screen.note(f"written: {place}")
 
 
 def _after(base: str, tuned: str | None, adapter: str | None, texts: list[str]) -> tuple[str, list[str]]:
@@ -164,6 +158,7 @@ def _items(given: list[str], file: Path | None, labelled: Path | None) -> list[s
     if len(given) == 1 and _is_file(given[0]):
         return _lines(None, Path(given[0]))
     if given:
+        _check_texts(given)
         return [text for text in (options.read_text(one, None) for one in given) if text is not None]
     if labelled is not None:
         return None
@@ -172,9 +167,24 @@ def _items(given: list[str], file: Path | None, labelled: Path | None) -> list[s
     return list(TEXTS)
 
 
+def _check_texts(given: list[str]) -> None:
+    """A file that is not there, or one of several, must not be compared on by its name."""
+    for text in given:
+        if _is_file(text):
+            raise InputError(f"{text} is a file; give it alone, or the texts themselves")
+        if _is_there(text):
+            raise InputError(f"{text} is a folder; give a file with one text in each line, or the texts themselves")
+        if text.endswith(_ENDINGS) and not any(map(str.isspace, text)):
+            raise InputError(f"there is no file {text}; give one with one text in each line, or the texts themselves")
+
+
 def _is_file(text: str) -> bool:
+    return _is_there(text) and Path(text).is_file()
+
+
+def _is_there(text: str) -> bool:
     try:
-        return Path(text).is_file()
+        return Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a letter that names can't have
         return False
 
@@ -187,10 +197,9 @@ def _lines(text: str | None, file: Path | None) -> list[str]:
     return found
 
 
-def _places(out: Path | None, labelled: Path | None) -> list[Path]:
-    if out is None:
-        return []
-    return [out] if labelled is None else [out, out.with_stem(f"{out.stem}-classes")]
+def _beside(out: Path | None, labelled: Path | None) -> Path | None:
+    """Where the class view goes, if there is one."""
+    return None if out is None or labelled is None else out.with_stem(f"{out.stem}-classes")
 
 
 def _load(name: str, adapter: str | None, base: str, screen: "Screen", options: dict[str, Any]) -> "Model":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnscope.errors import InputError
+from attnscope.places import check_place, whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,12 +51,8 @@ class Outputs:
         """A value that is JSON already, to its file."""
         if self.out is None:
             return
-        partial = self.out.with_name(f".{self.out.name}.partial")
-        try:
+        with whole(self.out) as partial:
             partial.write_text(text + "\n", encoding="utf-8")
-            partial.replace(self.out)
-        finally:
-            partial.unlink(missing_ok=True)
         screen.note(f"written to {self.out}")
 
     def draw(self, make: "Callable[[], Figure]", screen: "Screen") -> None:
@@ -72,9 +69,4 @@ class Outputs:
 def _check_json(path: Path, *, overwrite: bool) -> None:
     if path.suffix != ".json":
         raise InputError(f"{path} has an unknown ending; a graph goes to {path.stem}.json")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if path.exists() and not overwrite:
-        raise InputError(f"{path} is there already; choose another name, or say --overwrite")
+    check_place(path, overwrite=overwrite)

@@ -101,6 +101,15 @@ def block_constant(record: LayerRecord, block: Block, *, with_extra: bool = True
     return _without_stream(record, block, bias, block.extra if with_extra else None)
 
 
+def block_alone(record: LayerRecord, block: Block) -> Float[Tensor, "query model"]:
+    """The block's output without what a feed-forward beside the attention adds to it."""
+    if block.extra is None:
+        return block.output
+    if block.post is None:
+        return block.output - block.extra
+    return block.output - block.post.linear(block.extra) / block.post.spread(before_closing(block, record.projected))
+
+
 def _without_stream(record: LayerRecord, block: Block, projected: Tensor, extra: Tensor | None) -> Tensor:
     """An attention output through the frozen maps of the block, with biases and extras, but not the residual."""
     frozen = scope(record, "block")

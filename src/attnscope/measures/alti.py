@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.axes import KEY, QUERY
+from attnscope.decompose.laws import block_alone
 from attnscope.decompose.parts import Rows
 from attnscope.measures.registry import FERRANDO_2022, measure
 
@@ -23,7 +24,7 @@ def alti(rows: Rows) -> Float[Tensor, "rows key"]:
     """How near a token's part comes to the block's output, in the 1-norm, as shares of 1."""
     record = rows.record
     assert record.block is not None
-    output = record.block.output[rows.rows]
+    output = block_alone(record, record.block)[rows.rows]
     near = [
         output.abs().sum(-1) - (output - rows.vectors("block", slice(start, start + _KEYS))).abs().sum(-1)
         for start in range(0, record.keys, _KEYS)

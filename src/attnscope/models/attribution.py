@@ -33,8 +33,17 @@ class Attribution:
     def completeness_error(self) -> float:
         """What is left over, relative to the largest of value, bias and the sum of contributions."""
         total = float(self.contribution.sum())
-        scale = max(abs(self.value), abs(self.bias), abs(total), 1e-12)
-        return abs(total + self.bias - self.value) / scale
+        return self._left_over / max(abs(self.value), abs(self.bias), abs(total), 1e-12)
+
+    @property
+    def rounding_error(self) -> float:
+        """What is left over, relative to all that was added up: large parts may cancel to a small value."""
+        sizes = float(self.contribution.abs().sum())
+        return self._left_over / max(abs(self.value), abs(self.bias), sizes, 1e-12)
+
+    @property
+    def _left_over(self) -> float:
+        return abs(float(self.contribution.sum()) + self.bias - self.value)
 
 
 def decompose(

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from torch import nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedConfig, PreTrainedModel
 from transformers.masking_utils import eager_mask
 
 
@@ -106,6 +106,12 @@ def plain_experts(model: PreTrainedModel) -> Generator[None]:
         yield
 
 
+def configs_of(model: PreTrainedModel) -> list[PreTrainedConfig]:
+    """All configurations that modules look things up in: a layer that was copied by itself has one of its own."""
+    found = [getattr(module, "config", None) for module in model.modules()]
+    return list({id(config): config for config in found if isinstance(config, PreTrainedConfig)}.values())
+
+
 @contextlib.contextmanager
 def _implementation(model: PreTrainedModel, name: str) -> Generator[None]:
     with _setting(model, "_attn_implementation_internal", name):
@@ -115,8 +121,7 @@ def _implementation(model: PreTrainedModel, name: str) -> Generator[None]:
 @contextlib.contextmanager
 def _setting(model: PreTrainedModel, field: str, value: str) -> Generator[None]:
     """One field of all the model's configurations that have it set otherwise for a while."""
-    configs = [module.config for module in model.modules() if isinstance(module, PreTrainedModel)]
-    configs = list({id(config): config for config in configs if hasattr(config, field)}.values())
+    configs = [config for config in configs_of(model) if hasattr(config, field)]
     before = [(config, getattr(config, field)) for config in configs]
     try:
         for config in configs:

@@ -88,12 +88,13 @@ def encode_image(model: PreTrainedModel, processor: Any, image: Any) -> Encoded:
 def encode_tensors(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, inputs: Mapping[str, Any]
 ) -> Encoded:
-    """Ready tensors, one sequence; they are used as they are."""
+    """Ready tensors, one sequence; they are used as they are, but for padding, which is cut off."""
     tensors = {name: _one_sequence(name, value).to(model.device) for name, value in inputs.items()}
     tensors = {name: t.to(model.dtype) if t.is_floating_point() else t for name, t in tensors.items()}
     _check_ids(model, tensors)
-    source = _named_ids(tokenizer, tensors.get("input_ids"), tensors.get("attention_mask"))
-    target = _named_ids(tokenizer, tensors.get("decoder_input_ids"), tensors.get("decoder_attention_mask"))
+    tensors = _without_padding(_without_padding(tensors, ""), "decoder_")
+    source = _named_ids(tokenizer, tensors.get("input_ids"))
+    target = _named_ids(tokenizer, tensors.get("decoder_input_ids"))
     if not is_encoder_decoder(model):
         return Encoded(tensors, source)
     return Encoded(tensors, source, target)
@@ -114,6 +115,25 @@ def _check_ids(model: PreTrainedModel, tensors: Mapping[str, Tensor]) -> None:
             )
         if not bool(mask.any()) or bool((mask[:, 1:] > mask[:, :-1]).any()):
             raise InputError(f"the {prefix}attention_mask must be ones and then, for padding on the right, zeros")
+
+
+def _without_padding(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors of one side up to the end of its text: what a model decides next, it decides at the last token.
+
+    Sound is left as it is: models read its padding, mask or not.
+    """
+    mask, embeddings = tensors.get(f"{prefix}attention_mask"), tensors.get(f"{prefix}inputs_embeds")
+    ids = tensors.get(f"{prefix}input_ids", embeddings)
+    if mask is None or mask.ndim != 2 or ids is None:
+        return tensors
+    width, length = mask.shape[1], int(mask.count_nonzero())
+
+    def has_tokens(name: str, tensor: Tensor) -> bool:
+        if name.startswith("decoder_") != bool(prefix) or tensor.ndim < 2 or tensor.shape[1] != width:
+            return False
+        return tensor is ids or tensor.ndim == 2 or name == "bbox"
+
+    return {name: tensor[:, :length] if has_tokens(name, tensor) else tensor for name, tensor in tensors.items()}
 
 
 def is_encoder_decoder(model: PreTrainedModel) -> bool:
@@ -272,7 +292,7 @@ def with_own_target(
     return replace(
         source,
         inputs=source.inputs | {"decoder_input_ids": ids},
-        target=_named_ids(tokenizer, ids, None),
+        target=_named_ids(tokenizer, ids),
         last=int(written[0, -1]),
     )
 
@@ -304,14 +324,12 @@ def _one_sequence(name: str, value: Any) -> Tensor:
     return tensor
 
 
-def _named_ids(tokenizer: PreTrainedTokenizerBase | None, ids: Tensor | None, mask: Tensor | None) -> Tokens | None:
+def _named_ids(tokenizer: PreTrainedTokenizerBase | None, ids: Tensor | None) -> Tokens | None:
     if ids is None:
         return None
     if ids.ndim > 2:
         return Tokens.plain([str(place) for place in range(1, ids.shape[1] + 1)])
     numbers = ids[0].tolist()
-    if mask is not None and mask.ndim == 2:
-        numbers = numbers[: int(mask[0].sum())]
     if tokenizer is None:
         return Tokens.plain([str(number) for number in numbers])
     special = set(tokenizer.all_special_ids)

@@ -28,6 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 from attnscope.errors import InputError, UnsupportedModel
 from attnscope.models.finite import check_finite
+from attnscope.models.prompts import refuse_prompts
 
 _DTYPES = {
     "float32": torch.float32,
@@ -350,8 +351,11 @@ def _merged(model: PreTrainedModel, adapter: _Adapter) -> PreTrainedModel:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what PEFT warns of is checked right below
             wrapped = PeftModel.from_pretrained(model, str(adapter.path))
+            refuse_prompts(wrapped, str(adapter.path))
             needed, given = set(get_peft_model_state_dict(wrapped)), _weight_names(adapter.path)
             merged = wrapped.merge_and_unload()
+    except UnsupportedModel:
+        raise
     except Exception as error:  # whatever an adapter of another model makes PEFT raise
         raise InputError(f"{misfit}: {_first_line(error)}") from error
     if needed != given:

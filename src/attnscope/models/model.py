@@ -17,7 +17,7 @@ from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_o
 from attnscope.models.attribution import Attribution, Explainer, decompose
 from attnscope.models.capture import Capture, NotCaptured, VisitorFailed
 from attnscope.models.cuts import refusing_cuts
-from attnscope.models.dispatch import call, eagerly, listening
+from attnscope.models.dispatch import call, configs_of, eagerly, listening
 from attnscope.models.encode import (
     Encoded,
     collate,
@@ -30,6 +30,7 @@ from attnscope.models.encode import (
 )
 from attnscope.models.finite import check_finite
 from attnscope.models.probe import probe_inputs
+from attnscope.models.prompts import refuse_prompts
 from attnscope.models.replays import whole_layer_errors
 from attnscope.models.rerun import Change, rerun
 from attnscope.models.structure import Site, Structure, discover
@@ -138,8 +139,7 @@ class Model:
         It happens where an implementation leaves out a mask or a sink. In half precision rounding alone may send a
         token to another expert, so nothing could be told there; and one that can't run here computes nothing.
         """
-        parts = [part for part in self.hf_model.modules() if isinstance(part, PreTrainedModel)]
-        names = {str(part.config._attn_implementation) for part in parts} - {"eager", "None"}
+        names = {str(config._attn_implementation) for config in configs_of(self.hf_model)} - {"eager", "None"}
         if not names or self.hf_model.dtype not in {torch.float32, torch.float64}:
             return None
         try:
@@ -237,8 +237,7 @@ class Model:
         wanted = self.sites() if sites is None else tuple(sites)
         wanted = wanted if tails else tuple(site.without_tail() for site in wanted)
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
-        whole = len(batch) == 1 and not _is_padded(batch[0])
-        lengths = [(_EVERYTHING, _EVERYTHING) if whole else _lengths(item, wanted[0]) for item in batch]
+        lengths = [(_EVERYTHING, _EVERYTHING) if len(batch) == 1 else _lengths(item, wanted[0]) for item in batch]
         capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
         with self._lock, self._evaluating():
             try:
@@ -423,6 +422,7 @@ def _inner_model(wrapped: Any) -> PreTrainedModel:
             f"Model() takes a Transformers or PEFT model, not {type(wrapped).__name__}; load a path with "
             "Model.from_pretrained"
         )
+    refuse_prompts(wrapped, inner.config.name_or_path or type(inner).__name__)
     return inner
 
 
@@ -452,11 +452,6 @@ def _lengths(item: Encoded, site: Site) -> tuple[int, int]:
     source = _EVERYTHING if item.source is None else sum(item.source.real)
     target = _EVERYTHING if item.target is None else sum(item.target.real)
     return {"decoder": (target, target), "cross": (target, source)}.get(site.stack, (source, source))
-
-
-def _is_padded(item: Encoded) -> bool:
-    masks = (item.inputs.get("attention_mask"), item.inputs.get("decoder_attention_mask"))
-    return any(mask is not None and mask.ndim == 2 and not bool(mask.all()) for mask in masks)
 
 
 def _out_of_memory(model: Model) -> str:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnscope.decompose.laws import block_constant, relative_error
 from attnscope.decompose.scopes import scope
-from attnscope.decompose.vectors import part_vectors
+from attnscope.decompose.vectors import part_vectors, without_key
 from attnscope.errors import UnsupportedModel
 from attnscope.measures import Measure
 from attnscope.measures.registry import Replay, Replayed
@@ -145,8 +145,7 @@ def _zero(changes: Changes, site: Site, record: LayerRecord, keys: slice, keep: 
     end = _end(record)
 
     def take_away(passing: Passing) -> None:
-        brought = part_vectors(record, "attention", keys)
-        passing.replace(passing.values - brought.to(passing.tensor))
+        passing.replace(without_key(record, keys).to(passing.tensor))
 
     def leave(passing: Passing) -> None:
         keep(passing.values.to(end, copy=True))

@@ -6,20 +6,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from attnscope.errors import InputError
+from attnscope.places import check_place, whole
 
 FORMATS = (".png", ".svg", ".pdf")
 
 
 def save_figure(figure: Figure, path: Path, *, overwrite: bool = False, dpi: int = 200) -> Path:
-    """Write a figure; it is written beside its place and moved there when it is whole."""
+    """Write a figure, whole or not at all."""
     check_figure_target(path, overwrite=overwrite)
-    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     FigureCanvasAgg(figure)
-    try:
+    with whole(path) as partial:
         figure.savefig(partial, dpi=dpi, facecolor=figure.get_facecolor(), bbox_inches="tight", pad_inches=0.25)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 
@@ -27,12 +24,7 @@ def check_figure_target(path: Path, *, overwrite: bool) -> None:
     """What can be wrong with a place to write to, said before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path} has an unknown ending for a figure; known: {', '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if path.exists() and not overwrite:
-        raise InputError(f"{path} is there already; choose another name, or say --overwrite")
+    check_place(path, overwrite=overwrite)
 
 
 def free_name(path: Path) -> Path:

@@ -1,33 +1,24 @@
 """Datasets in files that come back as they were: Zarr (a folder) or NetCDF (one file)."""
 
-import shutil
 from pathlib import Path
 
 import xarray as xr
 
 from attnscope.errors import InputError
+from attnscope.places import check_place, whole
 
 FORMATS = {".zarr": "Zarr", ".nc": "NetCDF"}
 
 
 def save(result: xr.Dataset, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write a result to PATH.zarr or PATH.nc; what is there already stays unless `overwrite`.
-
-    It is written beside its place and moved there when it is whole: no half file is ever left.
-    """
+    """Write a result to PATH.zarr or PATH.nc, whole or not at all; what is there already stays unless `overwrite`."""
     target = Path(path)
     check_target(target, overwrite=overwrite)
-    partial = target.with_name(f".{target.name}.partial")
-    _remove(partial)
-    try:
+    with whole(target) as partial:
         if target.suffix == ".zarr":
             result.to_zarr(partial, zarr_format=2, consolidated=True)
         else:
             result.to_netcdf(partial, engine="h5netcdf", format="NETCDF4")
-        _remove(target)
-        partial.rename(target)
-    finally:
-        _remove(partial)
     return target
 
 
@@ -50,14 +41,4 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     """What can be wrong with a place to write to, said before any work is done."""
     if path.suffix not in FORMATS:
         raise InputError(f"{path} has an unknown ending; name it {path.stem}.zarr or {path.stem}.nc")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    if path.exists() and not overwrite:
-        raise InputError(f"{path} is there already; choose another name, or say overwrite")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    check_place(path, overwrite=overwrite, folder=path.suffix == ".zarr")

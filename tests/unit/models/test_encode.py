@@ -139,13 +139,33 @@ def test_ready_tensors_of_any_make(bert: ats.Model, given: Any, shape: tuple[int
     assert bert.encode({"input_ids": given}).inputs["input_ids"].shape == shape
 
 
-def test_padding_of_ready_tensors_is_left_out(bert: ats.Model) -> None:
-    """A mask says what is no text: the padded columns take nothing and are named as padding."""
-    ids = torch.tensor([[2, 70, 71, 3, 0, 0]])
-    mask = torch.tensor([[1, 1, 1, 1, 0, 0]])
-    padded = ats.analyze(bert, {"input_ids": ids, "attention_mask": mask})
-    alone = ats.analyze(bert, {"input_ids": ids[:, :4], "attention_mask": mask[:, :4]})
-    np.testing.assert_allclose(padded["weight"].values[..., :4, :4], alone["weight"], rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_padding_of_ready_tensors_is_left_out(name: str) -> None:
+    """A mask says what is no text; what is asked of a text's last token is not asked of its padding."""
+    model = zoo_model(name)
+    ids, mask = torch.tensor([[12, 70, 71, 13, 0, 0]]), torch.tensor([[1, 1, 1, 1, 0, 0]])
+    padded = ats.analyze(model, {"input_ids": ids, "attention_mask": mask, "position_ids": torch.arange(6)[None]})
+    alone = ats.analyze(model, {"input_ids": ids[:, :4]})
+    np.testing.assert_allclose(padded["weight"], alone["weight"], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["decomposed", "rollout_weight", "integrated_gradients"])
+def test_the_next_token_comes_after_the_text_not_after_its_padding(method: str) -> None:
+    model = ats.Model(zoo.build_head("gpt2", "AutoModelForCausalLM"))
+    ids, mask = torch.tensor([[12, 70, 71, 13, 0, 0]]), torch.tensor([[1, 1, 1, 1, 0, 0]])
+    padded = ats.attribute(model, {"input_ids": ids, "attention_mask": mask}, method=method)
+    alone = ats.attribute(model, {"input_ids": ids[:, :4]}, method=method)
+    assert padded["source_token"].to_numpy().tolist() == alone["source_token"].to_numpy().tolist()
+    assert padded.attrs["target_value"] == pytest.approx(alone.attrs["target_value"])
+    np.testing.assert_allclose(padded["contribution"], alone["contribution"], rtol=1e-5, atol=1e-6)
+
+
+def test_padding_of_a_target_is_left_out() -> None:
+    model = zoo_model("bart")
+    given = {"input_ids": torch.tensor([[5, 6, 7, 1]]), "decoder_input_ids": torch.tensor([[2, 8, 9, 1, 1]])}
+    masks = {"attention_mask": [[1, 1, 1, 0]], "decoder_attention_mask": torch.tensor([[1, 1, 1, 0, 0]])}
+    inputs = model.encode(given | masks).inputs
+    assert {name: tensor.shape[1] for name, tensor in inputs.items()} == dict.fromkeys([*given, *masks], 3)
 
 
 def test_a_batch_is_padded_on_the_right_and_masked(bert: ats.Model) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
 import attnscope as ats
@@ -220,6 +220,17 @@ def test_an_adapter_of_a_base_with_other_weights_of_the_same_shapes(tmp_path: Pa
     one, other = (ats.Model.from_pretrained(copied, adapter=adapter), ats.Model.from_pretrained(adapter))
     for mine, theirs in zip(one.hf_model.parameters(), other.hf_model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.parametrize("kind", [PrefixTuningConfig, PromptTuningConfig])
+def test_learned_prompts_are_refused_and_not_left_out(saved: Path, tmp_path: Path, kind: type[PeftConfig]) -> None:
+    """The model inside would be run without them, and say something else."""
+    wrapped = get_peft_model(zoo.build("bert"), kind(num_virtual_tokens=3, task_type="FEATURE_EXTRACTION"))
+    wrapped.save_pretrained(tmp_path / "adapter")
+    assert "learned vectors before the text" in refusal(UnsupportedModel, saved, adapter=tmp_path / "adapter")
+    with pytest.raises(UnsupportedModel, match="learned vectors before the text"):
+        ats.Model(wrapped)
 
 
 def test_an_adapter_for_a_wider_base(tmp_path: Path, saved: Path) -> None:
