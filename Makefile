@@ -80,7 +80,7 @@ docs: $(INSTALLED) $(MODULES) ## Write what is generated again: pages of docs, a
 
 .PHONY: clean
 clean: ## Remove caches and build output (.venv stays)
-	@rm -rf src/attnscope/server/static web/test-results web/playwright-report
+	@rm -rf src/attnscope/server/static src/attnscope/server/single web/test-results web/playwright-report
 	@rm -rf build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
@@ -103,6 +103,6 @@ $(MODULES): web/package.json web/package-lock.json | $(INSTALLED)
 	@$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel error >/dev/null
 	@touch $@
 
-$(PAGE): $(MODULES) web/index.html web/vite.config.ts web/tsconfig.json $(shell find web/src web/public -type f)
+$(PAGE): $(MODULES) web/index.html web/vite.config.ts web/single.ts web/tsconfig.json $(shell find web/src web/public -type f)
 	@echo "  the web application"
 	@$(NPM) run --silent build -- --logLevel warn

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { defineConfig } from "@playwright/test";
 
 const PORT = Number(process.env.PORT ?? 8799);
-const repository = join(import.meta.dirname, "..");
-const python = process.env.PYTHON ?? join(repository, ".venv", "bin", "python");
+export const repository = join(import.meta.dirname, "..");
+export const python = process.env.PYTHON ?? join(repository, ".venv", "bin", "python");
 
 /** The real server with the real demo models: what is tested is what people run. */
 export default defineConfig({

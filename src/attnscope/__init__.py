@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attnscope.analyses.whole import max_flow, rollout
     from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
     from attnscope.models.model import Model
+    from attnscope.server.kept import export
     from attnscope.store.datasets import load, save
 
 _HOMES = {
@@ -34,6 +35,7 @@ _HOMES = {
     "decomposed": "attnscope.analyses.decomposed",
     "demo_model": "attnscope.analyses.demo",
     "demo_models": "attnscope.analyses.demo",
+    "export": "attnscope.server.kept",
     "faithfulness": "attnscope.analyses.faithfulness",
     "flow": "attnscope.analyses.flow",
     "flow_change": "attnscope.analyses.flow",
@@ -56,6 +58,7 @@ __all__ = [
     "decomposed",
     "demo_model",
     "demo_models",
+    "export",
     "faithfulness",
     "flow",
     "flow_change",

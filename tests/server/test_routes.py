@@ -338,7 +338,7 @@ def test_texts_of_every_kind_are_answered_or_refused_in_a_sentence(start, name, 
 
 
 def test_texts_that_are_too_long(held, start):
-    client = start(limits=Limits(characters=100, tokens=10, body_bytes=2_000))
+    client = start(limits=Limits(characters=100, tokens=10, body_bytes=2_000, flow=64))
     assert "101 characters, 100 are the most" in sentence(ask(client, text="x" * 101), 422)
     assert "the pair has" in sentence(ask(client, pair="x" * 101), 422)
     assert "the say has" in sentence(ask(client, say="x" * 101), 422)

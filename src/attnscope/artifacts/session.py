@@ -70,6 +70,8 @@ class Limits(Value):
     tokens: int
     """Of both together."""
     body_bytes: int
+    flow: int
+    """Tokens or words up to which maximum flows are worked out."""
 
 
 class Example(Value):

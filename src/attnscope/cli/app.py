@@ -8,6 +8,7 @@ from attnscope.cli.analyze import analyze
 from attnscope.cli.attribute import attribute
 from attnscope.cli.compare import compare
 from attnscope.cli.demo import demo
+from attnscope.cli.export import export
 from attnscope.cli.faithfulness import faithfulness
 from attnscope.cli.flow import flow
 from attnscope.cli.guard import guarded
@@ -49,3 +50,4 @@ app.command()(guarded(compare))
 app.command()(guarded(flow))
 app.command()(guarded(faithfulness))
 app.command()(guarded(serve))
+app.command()(guarded(export))

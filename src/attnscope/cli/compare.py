@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from attnscope.cli import names, options
+from attnscope.cli.loading import load_beside
 from attnscope.cli.outputs import Outputs
 from attnscope.errors import InputError
 
@@ -109,9 +110,9 @@ def compare(
     outputs.check()
     beside.check()
     load: dict[str, Any] = {"device": device, "dtype": dtype, "allow_pickle": allow_pickle}
-    first = _load(base, None, base, screen, load)
-    second = _load(after, adapter, base, screen, load)
-    floor = noise if noise in {None, INT8} else _load(str(noise), None, base, screen, load)
+    first = load_beside(base, screen, adapter=None, base=base, **load)
+    second = load_beside(after, screen, adapter=adapter, base=base, **load)
+    floor = noise if noise in {None, INT8} else load_beside(str(noise), screen, adapter=None, base=base, **load)
     sentences, items = _labelled(labelled, items, second)
     with screen.counting("texts") as step:
         result = analysis.compare(
@@ -200,16 +201,6 @@ def _lines(text: str | None, file: Path | None) -> list[str]:
 def _beside(out: Path | None, labelled: Path | None) -> Path | None:
     """Where the class view goes, if there is one."""
     return None if out is None or labelled is None else out.with_stem(f"{out.stem}-classes")
-
-
-def _load(name: str, adapter: str | None, base: str, screen: "Screen", options: dict[str, Any]) -> "Model":
-    """A model; the folder of an adapter alone is taken as one of the base."""
-    from attnscope.cli.loading import load_model
-    from attnscope.models.load import is_adapter
-
-    if adapter is None and name != base and is_adapter(name):
-        name, adapter = base, name
-    return load_model(name, screen, adapter=adapter, **options)
 
 
 def _labelled(

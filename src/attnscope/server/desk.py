@@ -12,10 +12,9 @@ from attnscope.analyses.views import View
 from attnscope.analyses.views.registry import SlotRequest, TextRequest
 from attnscope.artifacts.job import Job
 from attnscope.artifacts.session import Session
-from attnscope.errors import InputError, TextTooLong
-from attnscope.models.model import Model
 from attnscope.server.cache import Cache, Folder
 from attnscope.server.jobs import Jobs, Progress, Task
+from attnscope.server.limits import check_length, check_request
 from attnscope.server.models import Models
 from attnscope.server.session import session
 from attnscope.server.settings import Settings
@@ -50,7 +49,7 @@ class Desk:
         progress(0, 1)
         with self.models.lease() as models:
             for slot in self._slots(request):
-                self._check_length(models[slot], request)
+                check_length(models[slot], request, self.settings.limits)
             parcel = view.compute(models, request, progress)
         self.cache.put(key, parcel.to_bytes())
 
@@ -70,24 +69,7 @@ class Desk:
         """What can be told without a model."""
         for slot in self._slots(request):
             self.models.check(slot)
-        most = self.settings.limits.characters
-        if not request.text.strip():
-            raise InputError("the text is empty; type at least one word")
-        for name, value in request:
-            if isinstance(value, str) and len(value) > most:
-                raise InputError(f"the {name} has {len(value):,} characters, {most:,} are the most; shorten it")
-            if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-                raise InputError(f"the {name} has lone surrogates, which are no characters; type it again")
-
-    def _check_length(self, model: Model, request: TextRequest) -> None:
-        most = self.settings.limits.tokens
-        try:
-            inputs = model.encode(request.text, request.pair)
-            count = sum(len(tokens) for tokens in (inputs.source, inputs.target) if tokens is not None)
-        except TextTooLong as error:
-            count, most = error.tokens, min(most, error.most)
-        if count > most:
-            raise InputError(f"the text has {count} tokens for {model.name}, {most} are the most; shorten it")
+        check_request(request, self.settings.limits)
 
     def _key(self, view: View, request: TextRequest, slots: tuple[str, ...]) -> str:
         """Everything that an answer depends on, as one name."""

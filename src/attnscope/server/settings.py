@@ -2,15 +2,17 @@
 
 import hashlib
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from attnscope.analyses.views.maps import MOST_FLOW
 from attnscope.artifacts.session import Example, Limits
 
 CHARACTERS, TOKENS = 20_000, 512
 BODY_BYTES = 1 << 19
 """Enough for two texts of the greatest length with each letter written as an escape."""
+LIMITS = Limits(characters=CHARACTERS, tokens=TOKENS, body_bytes=BODY_BYTES, flow=MOST_FLOW)
 KEPT_BYTES = 1 << 30
 """Of results, on disk."""
 
@@ -35,7 +37,7 @@ class Settings:
     names: tuple[str, ...] = ()
     """Further names under which the server may be asked."""
     token: str | None = None
-    limits: Limits = field(default_factory=lambda: Limits(characters=CHARACTERS, tokens=TOKENS, body_bytes=BODY_BYTES))
+    limits: Limits = LIMITS
     example: Example | None = None
     """A text to open with, which is analysed already when the page opens."""
     corpus: Corpus | None = None

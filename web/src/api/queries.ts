@@ -2,8 +2,9 @@
 
 import { CancelledError, keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { create } from "zustand";
-import { ask, getSession, Refusal } from "./client";
+import { ask, getSession } from "./client";
 import type { Parcel } from "./parcel";
+import { Refusal } from "./refusal";
 
 export const queries = new QueryClient({
   defaultOptions: {

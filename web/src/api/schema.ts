@@ -805,6 +805,8 @@ export interface components {
       tokens: number;
       /** Body Bytes */
       body_bytes: number;
+      /** Flow */
+      flow: number;
     };
     /**
      * Maps

@@ -1,6 +1,7 @@
 /** The first two minutes: three quiet steps that move the real controls. Whoever wants to, skips them. */
 
 import { useEffect } from "react";
+import { kept } from "../api/kept";
 import { useStore } from "../state/store";
 import type { Subject } from "../state/subject";
 import { type Choices, DEFAULTS } from "../state/url";
@@ -99,7 +100,7 @@ export function storyStep(steps: readonly Step[], number: number): Partial<Choic
 /** The demo tells its story once: on a first visit to a plain address. */
 function useFirstVisit(subject: Subject): void {
   const choose = useStore((state) => state.choose);
-  const isDemo = subject.session.demo !== null;
+  const isDemo = subject.session.demo !== null && !kept;
   useEffect(() => {
     if (!isDemo || location.search !== "" || isRemembered()) return;
     remember();

@@ -1,4 +1,5 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { kept } from "../api/kept";
 import { useStore } from "../state/store";
 import type { Subject } from "../state/subject";
 
@@ -35,6 +36,8 @@ export function TextForm({ subject }: { subject: Subject }) {
           value={text}
           dir="auto"
           spellCheck={false}
+          readOnly={kept !== null}
+          title={kept ? "This file holds one text; attnscope serve reads any" : undefined}
           placeholder="Type a sentence, and press Enter"
           aria-invalid={tooLong || undefined}
           onChange={(event) => setText(event.target.value)}
@@ -51,17 +54,20 @@ export function TextForm({ subject }: { subject: Subject }) {
               value={pair}
               dir="auto"
               spellCheck={false}
+              readOnly={kept !== null}
               placeholder="The second text, for models that compare two"
               onChange={(event) => setPair(event.target.value)}
               onKeyDown={keys}
             />
-            <button type="button" className="quiet" aria-label="Remove the second text" onClick={() => setPair(null)}>
-              ×
-            </button>
+            {!kept && (
+              <button type="button" className="quiet" aria-label="Remove the second text" onClick={() => setPair(null)}>
+                ×
+              </button>
+            )}
           </div>
         )}
       </div>
-      {pair === null && (
+      {pair === null && !kept && (
         <button
           type="button"
           className="quiet add-pair"
@@ -71,9 +77,11 @@ export function TextForm({ subject }: { subject: Subject }) {
           + pair
         </button>
       )}
-      <button type="submit" className="run" disabled={!changed || tooLong}>
-        Read <kbd>↵</kbd>
-      </button>
+      {!kept && (
+        <button type="submit" className="run" disabled={!changed || tooLong}>
+          Read <kbd>↵</kbd>
+        </button>
+      )}
       {tooLong && (
         <p className="small problem" role="alert">
           {text.length.toLocaleString("en")} characters; {most.toLocaleString("en")} are the most.

@@ -1,6 +1,7 @@
 /** What is being looked at: the text, the models and the measure, as every view asks about them. */
 
 import { useMemo } from "react";
+import { kept } from "../api/kept";
 import { useSession } from "../api/queries";
 import type { MeasureInfo, ModelInfo, Session, Slot } from "../api/types";
 import { useStore } from "./store";
@@ -49,7 +50,7 @@ export function subjectOf(session: Session, chosen: Chosen): Subject {
     slots: models.b ? ["a", "b"] : ["a"],
     models,
     measure: found,
-    unit: differ ? "word" : chosen.unit,
+    unit: kept?.unit ?? (differ ? "word" : chosen.unit),
   };
 }
 

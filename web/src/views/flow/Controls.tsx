@@ -4,10 +4,11 @@ import { HeadChooser } from "../../parts/HeadChooser";
 import { LayerBrush } from "../../parts/LayerBrush";
 import { Segmented } from "../../parts/Segmented";
 import { Threshold } from "../../parts/Threshold";
+import { UnitChooser } from "../../parts/UnitChooser";
 import { useDragging } from "../../state/dragging";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
-import { DRAWINGS, LOGIT, READINGS, SHOWN, UNITS } from "./options";
+import { DRAWINGS, LOGIT, READINGS, SHOWN } from "./options";
 import type { Flow } from "./useFlow";
 
 export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
@@ -17,9 +18,9 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
   const show = useStore((state) => state.show);
   const layers = useStore((state) => state.layers);
   const heads = useStore((state) => state.heads);
-  const unit = useStore((state) => state.unit);
   const { drag, end } = useDragging();
   const { models, measure } = subject;
+  const most = subject.session.limits.flow;
   const perHead = flow.maps.heads.length > 0;
   return (
     <>
@@ -49,26 +50,17 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
         label="Reading"
         value={reading}
         options={READINGS.map((one) =>
-          one.value === "flow" && flow.maps.tokens.labels.length > MOST_FLOW
-            ? { ...one, disabled: true, title: `Maximum flow is worked out for texts of up to ${MOST_FLOW} tokens` }
+          one.value === "flow" && flow.maps.tokens.labels.length > most
+            ? {
+                ...one,
+                disabled: true,
+                title: `Maximum flow is worked out for texts of up to ${most} ${subject.unit}s`,
+              }
             : one,
         )}
         onChange={(value) => choose({ reading: value, threshold: null })}
       />
-      <Segmented
-        label="Unit"
-        value={subject.unit}
-        options={
-          subject.unit === unit
-            ? UNITS
-            : UNITS.map((one) => ({
-                ...one,
-                disabled: one.value === "token",
-                title: "The models cut texts differently",
-              }))
-        }
-        onChange={(value) => choose({ unit: value, word: null, target: null })}
-      />
+      <UnitChooser subject={subject} />
       {!perHead && (
         <p className="small soft">
           {reading === "direct"
@@ -86,9 +78,6 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
     </>
   );
 }
-
-/** As the server has it. */
-const MOST_FLOW = 48;
 
 /** While something else is dragged, its hundreds of options stay as they are. */
 const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Subject; maps: Maps }) {

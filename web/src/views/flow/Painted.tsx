@@ -2,6 +2,7 @@ import { useCallback, useLayoutEffect, useRef } from "react";
 import { later } from "../../export/svg";
 import { packed, type Shapes, written } from "./ink";
 import type { Painting } from "./painter";
+import Painter from "./painter?worker";
 
 interface Props {
   shapes: readonly Shapes[];
@@ -20,7 +21,7 @@ export function Painted({ shapes, width, height, x = 0, y = 0 }: Props) {
     // A canvas can be handed over once, so that each painter has one of its own.
     const canvas = document.createElement("canvas");
     place.current?.append(canvas);
-    const worker = new Worker(new URL("./painter.ts", import.meta.url), { type: "module" });
+    const worker = new Painter();
     const handed = canvas.transferControlToOffscreen();
     worker.postMessage(handed, [handed]);
     painter.current = worker;

@@ -38,9 +38,4 @@ export const SHOWN: readonly Segment<Choices["show"]>[] = [
   { value: "diff", label: "B − A", title: "Purple: more in A. Teal: more in B" },
 ];
 
-export const UNITS: readonly Segment<Choices["unit"]>[] = [
-  { value: "token", label: "Tokens", title: "As the model cuts the text" },
-  { value: "word", label: "Words", title: "Pieces of a word together" },
-];
-
 export const LOGIT = "logit:";

@@ -10,12 +10,13 @@ import { Note } from "../../parts/Note";
 import { Segmented } from "../../parts/Segmented";
 import { Empty, Failed, Working } from "../../parts/States";
 import { Tooltip } from "../../parts/Tooltip";
+import { UnitChooser } from "../../parts/UnitChooser";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
 import type { ViewProps } from "..";
-import { SHOWN, UNITS } from "../flow/options";
+import { SHOWN } from "../flow/options";
 import { fill, Matrix, written } from "./Matrix";
 import { matrixLayout, moved } from "./matrix";
 import { OneHead } from "./OneHead";
@@ -91,12 +92,7 @@ function Choosing({ subject }: { subject: Subject }) {
       {subject.slots.length > 1 && (
         <Segmented label="Models" value={show} options={SHOWN} onChange={(value) => choose({ show: value })} />
       )}
-      <Segmented
-        label="Units"
-        value={subject.unit}
-        options={UNITS}
-        onChange={(value) => choose({ unit: value, word: null })}
-      />
+      <UnitChooser subject={subject} />
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef } from "react";
+import { isKept } from "../../api/kept";
 import type { Parcel } from "../../api/parcel";
 import { together, useParcel } from "../../api/queries";
 import type { Answer, Choice, Slot, Words } from "../../api/types";
@@ -9,13 +10,14 @@ import { ExportMenu } from "../../parts/ExportMenu";
 import { Note } from "../../parts/Note";
 import { Segmented } from "../../parts/Segmented";
 import { Failed, Working } from "../../parts/States";
+import { UnitChooser } from "../../parts/UnitChooser";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
 import type { ViewProps } from "..";
 import { measured } from "../flow/lettering";
-import { LOGIT, SHOWN, UNITS } from "../flow/options";
+import { LOGIT, SHOWN } from "../flow/options";
 import { Faithful, titleOf } from "./Faithful";
 import { barsLayout, rowAt, textLayout, wordAt } from "./layout";
 import { signedNumber, WordMarks } from "./Marks";
@@ -90,7 +92,7 @@ export default function WordsView({ subject }: ViewProps) {
         ]}
         onChange={(value) => choose({ order: value })}
       />
-      <Segmented label="Units" value={unit} options={UNITS} onChange={(value) => choose({ unit: value, word: null })} />
+      <UnitChooser subject={subject} />
     </>
   );
   if (error || !found) {
@@ -245,7 +247,7 @@ function Loaded({ subject, found, words, controls, caption, judge, received, sta
               <p className="small soft">Point at a word to see what it receives in each layer.</p>
             </section>
           )}
-          {words[judge]?.artifact.target != null && (
+          {isKept("faithfulness") && words[judge]?.artifact.target != null && (
             <section>
               <h2>
                 Can it be trusted?{" "}
