@@ -28,7 +28,8 @@ from attnscope.models.encode import (
     is_encoder_decoder,
     with_own_target,
 )
-from attnscope.models.finite import check_finite
+from attnscope.models.finite import check_finite, check_loaded
+from attnscope.models.plainly import plainly
 from attnscope.models.probe import probe_inputs
 from attnscope.models.prompts import refuse_prompts
 from attnscope.models.replays import whole_layer_errors
@@ -73,6 +74,7 @@ class Model:
         self.tokenizer = tokenizer
         self.processor = processor
         self.name = name or self.hf_model.config.name_or_path or type(self.hf_model).__name__
+        check_loaded(self.hf_model, self.name)
         self._example = example
         self._lock = _locks.setdefault(self.hf_model, threading.RLock())
 
@@ -102,7 +104,7 @@ class Model:
     @cached_property
     def structure(self) -> Structure:
         """Where the model's attention layers are, and how each reaches the residual stream."""
-        with self._lock, self._evaluating(), torch.no_grad():
+        with self._lock, plainly(self.hf_model), torch.no_grad():
             tracer = Tracer(self.hf_model)
             try:
                 inputs = self._trial()
@@ -144,7 +146,7 @@ class Model:
             return None
         try:
             return None if _same(_seeded(self.hf_model, inputs), plain) else ", ".join(sorted(names))
-        except _FROM_MODELS:
+        except (*_FROM_MODELS, ImportError, StopIteration):  # its package or device is missing, say
             return None
 
     def _trial(self) -> dict[str, torch.Tensor]:
@@ -239,7 +241,7 @@ class Model:
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
         lengths = [(_EVERYTHING, _EVERYTHING) if len(batch) == 1 else _lengths(item, wanted[0]) for item in batch]
         capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
-        with self._lock, self._evaluating():
+        with self._lock, plainly(self.hf_model):
             try:
                 capture.forward(collate(batch, pad))
             except VisitorFailed as failure:
@@ -349,7 +351,7 @@ class Model:
     @contextlib.contextmanager
     def _running(self) -> Generator[None]:
         """The model to itself, in evaluation, and what it raises as a sentence."""
-        with self._lock, self._evaluating():
+        with self._lock, plainly(self.hf_model):
             try:
                 yield
             except (torch.OutOfMemoryError, MemoryError) as error:
@@ -401,21 +403,12 @@ class Model:
         verification.raise_if_failed()
         return verification
 
-    @contextlib.contextmanager
-    def _evaluating(self) -> Generator[None]:
-        """Dropout off while a pass runs."""
-        training = [module for module in self.hf_model.modules() if module.training]
-        for module in training:
-            module.training = False
-        try:
-            yield
-        finally:
-            for module in training:
-                module.training = True
-
 
 def _inner_model(wrapped: Any) -> PreTrainedModel:
-    """The Transformers model inside a PEFT wrapper, whose adapters act in its modules."""
+    """The Transformers model inside a PEFT wrapper, whose adapters act in its modules, or inside a compiled one."""
+    if isinstance(inner := getattr(wrapped, "_orig_mod", None), PreTrainedModel):
+        return inner
+    wrapped = wrapped if inner is None else inner
     inner = wrapped.get_base_model() if hasattr(wrapped, "get_base_model") else None
     if not isinstance(inner, PreTrainedModel):
         raise InputError(
