@@ -34,6 +34,8 @@ def state_of(model: nn.Module) -> dict[str, Any]:
             len(module._forward_pre_hooks),
             sorted(set(vars(module)) - {"_is_hf_initialized"}),
             getattr(getattr(module, "config", None), "_attn_implementation", None),
+            getattr(getattr(module, "config", None), "output_attentions", None),
+            getattr(getattr(module, "config", None), "use_cache", None),
         )
     found["gradients"] = {name: (p.requires_grad, p.grad is None) for name, p in model.named_parameters()}
     return found
@@ -68,9 +70,19 @@ def use_sdpa(model: PreTrainedModel) -> None:
     model.set_attn_implementation("sdpa")
 
 
+def collect_attentions(model: PreTrainedModel) -> None:
+    """As configurations say that were saved with it; SDPA, which has none to give, is what then runs."""
+    if type(model).__name__ != "BloomModel":
+        use_sdpa(model)
+    model.config._output_attentions = True
+
+
 STATES: dict[str, Callable[[PreTrainedModel], None]] = {
     "training": train_with_dropout,
     "sdpa": use_sdpa,
+    "collecting attentions": collect_attentions,
+    "compiled": lambda model: model.compile(backend="eager"),
+    "a part compiled": lambda model: next(model.children()).compile(backend="eager"),
     "frozen": lambda model: model.requires_grad_(False),
     "plain": lambda _: None,
 }
@@ -89,6 +101,25 @@ def test_any_state_gives_the_same_numbers_and_stays(name: str, state: str) -> No
     model.verify()
     ats.analyze(model, zoo.inputs(name), reduce="keys", layers=[1])
     assert_same_state(state_of(changed), before)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_numbers_are_those_of_the_models_own_precision(name: str) -> None:
+    expected = measured(ats.Model(zoo.build(name)), name)
+    model = ats.Model(zoo.build(name))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_same_numbers(measured(model, name), expected)
+        assert torch.is_autocast_enabled("cpu")
+
+
+def test_a_compiled_model_is_the_model_inside() -> None:
+    hf_model = zoo.build("bert")
+    assert ats.Model(torch.compile(hf_model, backend="eager")).hf_model is hf_model
+
+
+def test_a_model_of_which_only_the_shapes_are_here() -> None:
+    with pytest.raises(ats.InputError, match="not in memory"):
+        ats.Model(zoo.build("bert").to("meta"))
 
 
 def test_a_failed_pass_leaves_the_model_as_it_was() -> None:
@@ -146,6 +177,39 @@ def test_an_unmerged_adapter_counts(name: str, targets: list[str]) -> None:
     assert_same_numbers(found, expected, 1e-3)
     assert not np.allclose(found["value_norm"], plain["value_norm"], rtol=1e-2)
     assert_same_state(state_of(wrapped), before)
+
+
+@pytest.mark.parametrize(("name", "targets"), [("bert", ["value", "dense"]), ("llama", ["v_proj", "o_proj"])])
+def test_an_adapter_that_changes_is_read_anew(name: str, targets: list[str]) -> None:
+    """Its maps have to be asked what they do; the answer holds as long as they do it."""
+    wrapped, merged = lora(name, targets)
+    measures = [*ALL, RATE]
+    model, inputs = ats.Model(wrapped), zoo.inputs(name)
+    ats.analyze(model, inputs, measures=measures)
+    with wrapped.disable_adapter():
+        found = ats.analyze(model, inputs, measures=measures)
+    plain = ats.analyze(ats.Model(zoo.build(name)), inputs, measures=measures)
+    assert_same_numbers(found, plain)
+    np.testing.assert_allclose(found[RATE], plain[RATE], rtol=1e-4)
+    with torch.no_grad():
+        for parameter_name, parameter in wrapped.named_parameters():
+            if "lora_B" in parameter_name:
+                parameter.mul_(-2)
+    trained = copy.deepcopy(wrapped).merge_and_unload().eval()
+    assert_same_numbers(measured(model, name), measured(ats.Model(trained), name), 1e-3)
+    assert not np.allclose(
+        measured(model, name)["value_norm"], measured(ats.Model(merged), name)["value_norm"], rtol=1e-2
+    )
+
+
+def test_an_adapter_put_on_later_counts() -> None:
+    hf_model = zoo.build("bert")
+    model = ats.Model(hf_model)
+    measured(model, "bert")
+    torch.manual_seed(0)
+    wrapped = get_peft_model(hf_model, LoraConfig(r=3, target_modules=["value", "dense"], init_lora_weights=False))
+    merged = copy.deepcopy(wrapped).merge_and_unload().eval()
+    assert_same_numbers(measured(model, "bert"), measured(ats.Model(merged), "bert"), 1e-3)
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "gemma2"])

@@ -19,6 +19,7 @@ from attnscope.errors import InputError, UnsupportedModel, one_of
 from attnscope.measures import Measure, lookup
 from attnscope.models import replays
 from attnscope.models.encode import Encoded
+from attnscope.models.memory import within_memory
 from attnscope.models.model import Model
 from attnscope.models.structure import Site
 from attnscope.record import LayerRecord
@@ -125,10 +126,11 @@ def analyze(
     sites = _sites(model, stack, layers, request)
     total = len(sites) * len(encoded)
     found: list[xr.Dataset] = []
-    for index, inputs in enumerate(encoded):
-        step = None if progress is None else partial(_report, progress, index * len(sites), total)
-        found.append(_one(model, inputs, sites, request, step, progress))
-    result = found[0] if stride is None else _concatenated(found)
+    with within_memory(model.name):
+        for index, inputs in enumerate(encoded):
+            step = None if progress is None else partial(_report, progress, index * len(sites), total)
+            found.append(_one(model, inputs, sites, request, step, progress))
+        result = found[0] if stride is None else _concatenated(found)
     result.attrs["reconstruction_error"] = float(result["law_error"].max().item())
     if isinstance(text, str):
         result.attrs |= {"text": text} | ({} if pair is None else {"pair": pair})

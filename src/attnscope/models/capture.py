@@ -79,6 +79,7 @@ class Capture:
             for tap in {site.source, *site.taps}:
                 self._waiting[tap].append(site.source)
                 self._places[tap.module, tap.call, tap.side].add(tap)
+        self._projections: dict[Tap, tuple[Tensor, Tensor | None]] = {}
         self._caught: dict[Tap, Any] = {}
         self._calls: Counter[str] = Counter()
         self._stack: list[tuple[str, int]] = []
@@ -86,6 +87,9 @@ class Capture:
 
     def forward(self, inputs: Mapping[str, Any]) -> Any:
         """Run the model; its output, or None where the pass was stopped after the last wanted layer."""
+        with torch.no_grad():
+            # Before there are hooks: some projections have to be asked, by running them.
+            self._projections = {source: site.projection.read(self._model) for source, site in self._sites.items()}
         with torch.no_grad(), self._hooks(), listening(self._model, self._attend), self._products():
             try:
                 return call(self._model, inputs)
@@ -238,7 +242,7 @@ class Capture:
             raise NotCaptured(f"{site.heads} heads can't share {value.shape[0]} values in {site.module}")
         value = value.to(_working(value)).repeat_interleave(site.heads // value.shape[0], 0)
         dtype, device = value.dtype, value.device
-        weight, bias = site.projection.read()
+        weight, bias = self._projections[site.source]
         weight, bias = weight.to(device, dtype), None if bias is None else bias.to(device, dtype)
         heads_out = attended.output[text, :queries].to(dtype)
         gate = row_scale = None

@@ -102,7 +102,7 @@ def listening(model: PreTrainedModel, listener: Listener) -> Generator[None]:
 @contextlib.contextmanager
 def plain_experts(model: PreTrainedModel) -> Generator[None]:
     """Mixtures of experts in plain products: the grouped ones have no derivatives in forward direction."""
-    with _setting(model, "_experts_implementation_internal", "eager"):
+    with setting(model, "_experts_implementation_internal", "eager"):
         yield
 
 
@@ -114,12 +114,12 @@ def configs_of(model: PreTrainedModel) -> list[PreTrainedConfig]:
 
 @contextlib.contextmanager
 def _implementation(model: PreTrainedModel, name: str) -> Generator[None]:
-    with _setting(model, "_attn_implementation_internal", name):
+    with setting(model, "_attn_implementation_internal", name):
         yield
 
 
 @contextlib.contextmanager
-def _setting(model: PreTrainedModel, field: str, value: str) -> Generator[None]:
+def setting(model: PreTrainedModel, field: str, value: object) -> Generator[None]:
     """One field of all the model's configurations that have it set otherwise for a while."""
     configs = [config for config in configs_of(model) if hasattr(config, field)]
     before = [(config, getattr(config, field)) for config in configs]

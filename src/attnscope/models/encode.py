@@ -44,6 +44,7 @@ def encode_text(
     encoding = tokenizer(text, pair, return_special_tokens_mask=True, verbose=False, **_offsets(tokenizer))
     tokens = _tokens(tokenizer, encoding, text, pair)
     _check_known(tokenizer, tokens)
+    _check_vocabulary(model, tokens)
     check_length(len(tokens), model, tokenizer)
     return Encoded(_tensors(encoding, tokenizer, model), tokens)
 
@@ -218,6 +219,18 @@ def _check_known(tokenizer: PreTrainedTokenizerBase, tokens: Tokens) -> None:
         raise InputError(
             "the tokenizer knows no part of this text: all of it is one unknown token; is it the right one?"
         )
+
+
+def _check_vocabulary(model: PreTrainedModel, tokens: Tokens) -> None:
+    """A tokenizer with more tokens than the model has embeddings is another model's."""
+    embeddings = model.get_input_embeddings()
+    if type(embeddings) is not nn.Embedding or not tokens.ids or max(tokens.ids) < embeddings.num_embeddings:
+        return
+    place = max(range(len(tokens)), key=tokens.ids.__getitem__)
+    raise InputError(
+        f"the tokenizer reads {tokens.strings[place]!r} as token {tokens.ids[place]}, but the model has "
+        f"{embeddings.num_embeddings} of them; is it the right tokenizer?"
+    )
 
 
 def _takes_pairs(tokenizer: PreTrainedTokenizerBase) -> bool:

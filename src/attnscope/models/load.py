@@ -5,7 +5,7 @@ import functools
 import json
 import logging
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 from attnscope.errors import InputError, UnsupportedModel
 from attnscope.models.finite import check_finite
+from attnscope.models.memory import is_out_of_memory
 from attnscope.models.prompts import refuse_prompts
 
 _DTYPES = {
@@ -57,6 +58,8 @@ class Loaded:
     tokenizer: PreTrainedTokenizerBase | None
     processor: Any
     name: str
+    tokenizer_trouble: str | None
+    """Why there is no tokenizer, where one is kept beside the model."""
 
 
 def load(
@@ -71,9 +74,9 @@ def load(
     precision = _dtype(dtype)
     place = _device(device)
     with _quietly():
-        if is_adapter(path_or_id) and adapter is None:
-            path_or_id, adapter = _base_of(Path(path_or_id)), path_or_id
         source = _Source.of(path_or_id)
+        if is_adapter(path_or_id) and adapter is None:
+            source, adapter = _Source.of(_base_of(Path(path_or_id))), path_or_id
         source.check(allow_pickle)
         config = source.config()
         settings = None if adapter is None else _adapter_settings(Path(adapter))
@@ -83,10 +86,23 @@ def load(
         if settings is not None:
             model = _merged(model, settings)
         check_finite(model, source.name)
-        tokenizer = _tokenizer(source)
-        processor = _optional(AutoImageProcessor, source) if model.main_input_name == "pixel_values" else None
-    torch.nn.Module.to(model, place)
-    return Loaded(model.eval(), tokenizer, processor, _full_name(source, adapter))
+        tokenizer, trouble = _tokenizer(source)
+        processor = _optional(AutoImageProcessor, source)[0] if model.main_input_name == "pixel_values" else None
+    with _fitting(source.name):
+        torch.nn.Module.to(model, place)
+    return Loaded(model.eval(), tokenizer, processor, _full_name(source, adapter), trouble)
+
+
+@contextlib.contextmanager
+def _fitting(name: str) -> Generator[None]:
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise InputError(
+            f"{name} does not fit in memory; load it in half precision (dtype bfloat16) or on another device"
+        ) from error
 
 
 def _full_name(source: "_Source", adapter: str | Path | None) -> str:
@@ -106,6 +122,7 @@ class _Source:
         if not name.strip():
             raise InputError("the model's name is empty; give a model's folder, a .gguf file or a hub name")
         path = Path(name).expanduser()
+        _look_at(path)
         if path.suffix == ".gguf":
             if not path.is_file():
                 raise InputError(f"no GGUF file at {name}")
@@ -184,11 +201,15 @@ def _model(
             dtype=dtype,
             trust_remote_code=False,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
             **options,
         )
     except ImportError as error:
         raise InputError(f"{source.name} needs a package that is not here: {_first_line(error)}") from error
     except Exception as error:  # whatever a broken file makes a reader raise
+        with _fitting(source.name):
+            if is_out_of_memory(error):
+                raise
         raise InputError(f"the weights of {source.name} could not be read: {_first_line(error)}") from error
     _check_complete(source, report, set() if adapter is None else adapter.own_modules)
     return model
@@ -205,19 +226,27 @@ def _class_for(config: PreTrainedConfig, source: _Source) -> Any:
 
 def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[str]) -> None:
     """Weights that the checkpoint lacks would be random numbers: refuse them."""
-    missing = sorted(
-        key
-        for key in report["missing_keys"]
-        if not any(part in key for part in _UNUSED) and not any(part in key.split(".") for part in supplied)
+
+    def counts(key: str) -> bool:
+        return not any(part in key for part in _UNUSED) and not any(part in key.split(".") for part in supplied)
+
+    missing = sorted(filter(counts, report["missing_keys"]))
+    misshapen = sorted(
+        f"{key} ({_shape(found)}, but {_shape(wanted)} by its config.json)"
+        for key, found, wanted in report.get("mismatched_keys", ())
+        if counts(key)
     )
-    mismatched = sorted(str(key[0]) for key in report.get("mismatched_keys", ()))
-    if missing or mismatched:
+    if missing or misshapen:
         what = "lacks" if missing else "has the wrong shape for"
-        names = ", ".join([*missing, *mismatched][:3])
+        names = ", ".join([*missing, *misshapen][:3])
         raise InputError(
-            f"the checkpoint {source.name} {what} {len(missing) + len(mismatched)} of the model's weights, which would "
+            f"the checkpoint {source.name} {what} {len(missing) + len(misshapen)} of the model's weights, which would "
             f"be left random: {names}"
         )
+
+
+def _shape(sizes: Iterable[int]) -> str:
+    return "×".join(map(str, sizes))
 
 
 @dataclass(frozen=True)
@@ -295,7 +324,16 @@ def _other_weight(one: Path, other: Path) -> str | None:
     return None
 
 
+def _look_at(path: Path) -> None:
+    """Refuse a name that is too long, or a place that may not be looked into."""
+    try:
+        path.exists()
+    except OSError as error:
+        raise InputError(f"{str(path)[:99]} can't be looked at: {error.strerror}") from error
+
+
 def _adapter_settings(path: Path) -> _Adapter:
+    _look_at(path)
     if not (path / "adapter_config.json").is_file():
         raise InputError(f"{path} is no PEFT adapter: it has no adapter_config.json")
     if not (path / "adapter_model.safetensors").is_file():
@@ -383,19 +421,21 @@ _TOKENIZER_FILES = (
 )
 
 
-def _tokenizer(source: _Source) -> PreTrainedTokenizerBase | None:
-    """The model's tokenizer. From a folder without its files Transformers would make up an empty one."""
+def _tokenizer(source: _Source) -> tuple[PreTrainedTokenizerBase | None, str | None]:
+    """The model's tokenizer, or why there is none. From a folder without its files an empty one would be made up."""
     folder = source.folder
     if folder is not None and source.gguf is None and not any(any(folder.glob(name)) for name in _TOKENIZER_FILES):
-        return None
-    return _optional(AutoTokenizer, source)
+        return None, None
+    tokenizer, trouble = _optional(AutoTokenizer, source)
+    return tokenizer, None if trouble is None else f"the tokenizer of {source.name} could not be read: {trouble}"
 
 
-def _optional(kind: Any, source: _Source) -> Any:
-    """A tokenizer or processor, where the model has one: without it ready tensors can still be analysed."""
-    with contextlib.suppress(OSError, ValueError, KeyError, ImportError, TypeError, AttributeError):
-        return kind.from_pretrained(source.place, trust_remote_code=False, **source.options)
-    return None
+def _optional(kind: Any, source: _Source) -> tuple[Any, str | None]:
+    """A tokenizer or processor, or what was wrong with it: without one ready tensors can still be analysed."""
+    try:
+        return kind.from_pretrained(source.place, trust_remote_code=False, **source.options), None
+    except Exception as error:  # noqa: BLE001 - whatever a broken file makes a reader raise
+        return None, _first_line(error)
 
 
 def _dtype(dtype: str | torch.dtype | None) -> torch.dtype:
@@ -439,4 +479,8 @@ def _quietly() -> Generator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """What an error says first: a line, or two where the first one announces the second."""
+    lines = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    if isinstance(error, KeyError):
+        return f"nothing is known by the name {lines[0]}"
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

@@ -28,7 +28,9 @@ from attnscope.models.encode import (
     is_encoder_decoder,
     with_own_target,
 )
-from attnscope.models.finite import check_finite
+from attnscope.models.finite import check_finite, check_loaded
+from attnscope.models.memory import is_out_of_memory, within_memory
+from attnscope.models.plainly import plainly
 from attnscope.models.probe import probe_inputs
 from attnscope.models.prompts import refuse_prompts
 from attnscope.models.replays import whole_layer_errors
@@ -73,7 +75,10 @@ class Model:
         self.tokenizer = tokenizer
         self.processor = processor
         self.name = name or self.hf_model.config.name_or_path or type(self.hf_model).__name__
+        check_loaded(self.hf_model, self.name)
         self._example = example
+        self._tokenizer_trouble: str | None = None
+        """Why there is none, where one is kept beside the model."""
         self._lock = _locks.setdefault(self.hf_model, threading.RLock())
 
     @classmethod
@@ -94,7 +99,9 @@ class Model:
         from attnscope.models.load import load
 
         loaded = load(str(path_or_id), adapter=adapter, device=device, dtype=dtype, allow_pickle=allow_pickle)
-        return cls(loaded.model, loaded.tokenizer, processor=loaded.processor, name=loaded.name)
+        model = cls(loaded.model, loaded.tokenizer, processor=loaded.processor, name=loaded.name)
+        model._tokenizer_trouble = loaded.tokenizer_trouble
+        return model
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, {type(self.hf_model).__name__})"
@@ -102,7 +109,7 @@ class Model:
     @cached_property
     def structure(self) -> Structure:
         """Where the model's attention layers are, and how each reaches the residual stream."""
-        with self._lock, self._evaluating(), torch.no_grad():
+        with self._lock, plainly(self.hf_model), within_memory(self.name), torch.no_grad():
             tracer = Tracer(self.hf_model)
             try:
                 inputs = self._trial()
@@ -117,6 +124,8 @@ class Model:
             except AttnscopeError:
                 raise
             except _FROM_MODELS as error:
+                if is_out_of_memory(error):
+                    raise
                 raise UnsupportedModel(
                     self.name, f"a small trial pass failed (example= takes inputs for one): {_first_line(error)}"
                 ) from error
@@ -144,7 +153,7 @@ class Model:
             return None
         try:
             return None if _same(_seeded(self.hf_model, inputs), plain) else ", ".join(sorted(names))
-        except _FROM_MODELS:
+        except (*_FROM_MODELS, ImportError, StopIteration):  # its package or device is missing, say
             return None
 
     def _trial(self) -> dict[str, torch.Tensor]:
@@ -195,11 +204,16 @@ class Model:
         """One input: a text (with a pair or a target), an image, or a mapping of ready tensors."""
         if pair is not None and not isinstance(text, str):
             raise InputError("a pair belongs to a text; ready tensors and images have none")
+        self._check_tokenizer(text)
         if isinstance(text, Mapping):
             return encode_tensors(self.hf_model, self.tokenizer, text)
         if isinstance(text, str) or self.hf_model.main_input_name != "pixel_values":
             return encode_text(self.hf_model, self.tokenizer, text, pair)
         return encode_image(self.hf_model, self.processor, text)
+
+    def _check_tokenizer(self, text: Any) -> None:
+        if isinstance(text, str) and self.tokenizer is None and self._tokenizer_trouble is not None:
+            raise InputError(self._tokenizer_trouble)
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -216,6 +230,7 @@ class Model:
 
     def encode_windows(self, text: str, stride: int) -> list[Encoded]:
         """A long text as overlapping windows, `stride` tokens apart."""
+        self._check_tokenizer(text)
         return encode_windows(self.hf_model, self.tokenizer, text, stride)
 
     def run(
@@ -239,18 +254,16 @@ class Model:
         pad = getattr(self.tokenizer, "pad_token_id", None) or 0
         lengths = [(_EVERYTHING, _EVERYTHING) if len(batch) == 1 else _lengths(item, wanted[0]) for item in batch]
         capture = Capture(self.hf_model, wanted, visit, lengths=lengths, rows=rows)
-        with self._lock, self._evaluating():
+        with self._lock, plainly(self.hf_model), within_memory(self.name):
             try:
                 capture.forward(collate(batch, pad))
             except VisitorFailed as failure:
                 raise (failure.__cause__ or failure) from None
             except NotCaptured as error:
                 raise UnsupportedModel(self.name, str(error)) from error
-            except (torch.OutOfMemoryError, MemoryError) as error:
-                raise InputError(_out_of_memory(self)) from error
             except _FROM_MODELS as error:
-                if "not enough memory" in str(error) or "can't allocate memory" in str(error):
-                    raise InputError(_out_of_memory(self)) from error
+                if is_out_of_memory(error):
+                    raise
                 raise InputError(f"{self.name} can't be run on this input: {_first_line(error)}") from error
         if capture.missed:
             names = ", ".join(site.module for site in capture.missed[:3])
@@ -349,14 +362,14 @@ class Model:
     @contextlib.contextmanager
     def _running(self) -> Generator[None]:
         """The model to itself, in evaluation, and what it raises as a sentence."""
-        with self._lock, self._evaluating():
+        with self._lock, plainly(self.hf_model), within_memory(self.name):
             try:
                 yield
-            except (torch.OutOfMemoryError, MemoryError) as error:
-                raise InputError(_out_of_memory(self)) from error
             except AttnscopeError:
                 raise
             except _FROM_MODELS as error:
+                if is_out_of_memory(error):
+                    raise
                 raise UnsupportedModel(self.name, f"its derivatives can't be had: {_first_line(error)}") from error
 
     def check_laws(self, text: Any = None, pair: str | None = None) -> Verification:
@@ -401,21 +414,12 @@ class Model:
         verification.raise_if_failed()
         return verification
 
-    @contextlib.contextmanager
-    def _evaluating(self) -> Generator[None]:
-        """Dropout off while a pass runs."""
-        training = [module for module in self.hf_model.modules() if module.training]
-        for module in training:
-            module.training = False
-        try:
-            yield
-        finally:
-            for module in training:
-                module.training = True
-
 
 def _inner_model(wrapped: Any) -> PreTrainedModel:
-    """The Transformers model inside a PEFT wrapper, whose adapters act in its modules."""
+    """The Transformers model inside a PEFT wrapper, whose adapters act in its modules, or inside a compiled one."""
+    if isinstance(inner := getattr(wrapped, "_orig_mod", None), PreTrainedModel):
+        return inner
+    wrapped = wrapped if inner is None else inner
     inner = wrapped.get_base_model() if hasattr(wrapped, "get_base_model") else None
     if not isinstance(inner, PreTrainedModel):
         raise InputError(
@@ -452,13 +456,6 @@ def _lengths(item: Encoded, site: Site) -> tuple[int, int]:
     source = _EVERYTHING if item.source is None else sum(item.source.real)
     target = _EVERYTHING if item.target is None else sum(item.target.real)
     return {"decoder": (target, target), "cross": (target, source)}.get(site.stack, (source, source))
-
-
-def _out_of_memory(model: Model) -> str:
-    return (
-        f"out of memory while analysing with {model.name}; ask for fewer layers or measures, shorten the text, or use "
-        "reduce= so that long texts are done in blocks"
-    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -63,6 +63,14 @@ _LAYOUT = frozenset(
 _EXPANDING = frozenset({"expand", "broadcast_to", "repeat_interleave"})
 """Operations that give one value to several heads."""
 
+_CUTTING_OFF = frozenset({"clamp", "clip", "nan_to_num"})
+"""Layout only as long as they change nothing, which no one input tells."""
+
+_CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16", "double"})
+
+_OF_VALUES = (_LAYOUT - _CUTTING_OFF) | _EXPANDING | {"unbind"}
+"""What may stand between a linear layer and the values of its heads, if these are to be an affine map of its input."""
+
 _UNCHANGED = frozenset(
     [
         "contiguous",
@@ -88,20 +96,38 @@ class NotFollowed(Exception):
 
 
 @dataclass(frozen=True)
+class _Answer:
+    """What a linear map answered that does not simply store its numbers (adapters, quantised weights)."""
+
+    sample: Tensor
+    image: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def still_holds(self, module: nn.Module) -> bool:
+        """Whether the map is what it was: two random vectors tell, at next to no cost."""
+        like = _stored_like(module)
+        return like.dtype == self.sample.dtype and torch.equal(module(self.sample.to(like.device)), self.image)
+
+
+@dataclass(eq=False)
 class Projection:
     """A linear map of the model, with its rows as the vectors it multiplies: x W + b."""
 
-    module: Any
-    measured: tuple[Tensor, Tensor] | None
-    """W and b of a module that does not simply store them (adapters, quantised weights), as it answered."""
+    module: str
+    width: int
+    answer: _Answer | None = None
+    """Of a map that had to be asked, when it was asked last."""
 
-    def read(self) -> tuple[Tensor, Tensor | None]:
-        """W and b as they are now; not copied where they are stored."""
-        if self.measured is not None:
-            return self.measured
-        weight, bias = self.module.weight.detach(), self.module.bias
-        weight = weight if isinstance(self.module, Conv1D) else weight.T
-        return weight, None if bias is None else bias.detach()
+    def read(self, model: nn.Module) -> tuple[Tensor, Tensor | None]:
+        """W and b as they are now; not copied where they are stored, and asked again only if they have changed."""
+        module = model.get_submodule(self.module)
+        if type(module) in _STORING:
+            return _stored(module)
+        if self.answer is None or not self.answer.still_holds(module):
+            self.answer = _asked(module, self.width) or self.answer
+        assert self.answer is not None
+        return self.answer.weight, self.answer.bias
 
 
 @dataclass(frozen=True)
@@ -391,9 +417,9 @@ class _Follower:
         value, gated, inner = attention.output, False, None
         while True:
             for call in reversed(self._by_input[id(value)]):
-                projection = _projection(self._model.get_submodule(call.module), value.tensor.shape[-1])
-                if projection is not None:
-                    return value, gated, inner, call, projection
+                width = value.tensor.shape[-1]
+                if _linear(self._model.get_submodule(call.module), width) is not None:
+                    return value, gated, inner, call, Projection(call.module, width)
             operation = _only(value, "the attention's output")
             if operation.name in _LAYOUT:
                 pass
@@ -543,7 +569,7 @@ class _Follower:
         path: list[Operation] = []
         value = attention.value
         while (source := self._linear_source(value)) is None:
-            if value.producer is None or value.producer.name not in _LAYOUT | _EXPANDING:
+            if value.producer is None or value.producer.name not in _OF_VALUES:
                 return None
             path.append(value.producer)
             value = value.producer.inputs[0]
@@ -561,7 +587,7 @@ class _Follower:
         if call is None:
             return None
         width = call.inputs[0].tensor.shape[-1]
-        return None if _projection(self._model.get_submodule(call.module), width) is None else call
+        return None if _linear(self._model.get_submodule(call.module), width) is None else call
 
     def _norm(self, operation: Operation) -> NormSource:
         name = self._name_of(operation.keywords["module"])
@@ -701,7 +727,7 @@ def _columns(path: list[Operation], start: Value, attention: _Attention) -> Tens
     numbers = torch.arange(start.tensor.shape[-1], device=start.tensor.device).expand(start.tensor.shape)
     for operation in reversed(path):
         replaced = [numbers if argument is start.tensor else argument for argument in operation.arguments]
-        made = operation.function(*replaced, **operation.keywords)
+        made = numbers if operation.name in _CASTS else operation.function(*replaced, **operation.keywords)
         which = next(i for i, value in enumerate(operation.outputs) if _leads(value, path, attention.value))
         start, numbers = operation.outputs[which], made[which] if isinstance(made, tuple | list) else made
     numbers = numbers.reshape(-1, attention.keys, numbers.shape[-1])
@@ -715,9 +741,9 @@ def _leads(value: Value, path: list[Operation], end: Value) -> bool:
 
 
 def _value_rows(module: nn.Module, source: ModuleCall, columns: Tensor) -> tuple[Tensor, Tensor | None]:
-    found = _projection(module, source.inputs[0].tensor.shape[-1])
+    found = _linear(module, source.inputs[0].tensor.shape[-1])
     assert found is not None
-    weight, bias = found.read()
+    weight, bias = found
     return weight[:, columns], None if bias is None else bias[columns]
 
 
@@ -757,26 +783,41 @@ def _ancestors(value: Value) -> set[int]:
     return seen
 
 
-def _projection(module: nn.Module, width: int) -> Projection | None:
-    """The linear map a module applies, or None if it is not one (dropout, a norm, something with more steps)."""
-    if type(module) in {nn.Linear, Conv1D}:
-        return Projection(module, None)
+_STORING = frozenset({nn.Linear, Conv1D})
+
+
+def _stored(module: Any) -> tuple[Tensor, Tensor | None]:
+    weight, bias = module.weight.detach(), module.bias
+    weight = weight if isinstance(module, Conv1D) else weight.T
+    return weight, None if bias is None else bias.detach()
+
+
+def _linear(module: nn.Module, width: int) -> tuple[Tensor, Tensor | None] | None:
+    """W and b of the linear map a module applies; None if it is none (dropout, a norm, something with more steps)."""
+    if type(module) in _STORING:
+        return _stored(module)
     if not any(True for _ in module.parameters()) and not any(True for _ in module.buffers()):
         return None
-    return _measured_projection(module, width)
+    answer = _asked(module, width)
+    return None if answer is None else (answer.weight, answer.bias)
 
 
-def _measured_projection(module: nn.Module, width: int) -> Projection | None:
+def _stored_like(module: nn.Module) -> Tensor:
+    """A tensor of the type and on the device of a module's numbers."""
+    found = (p for p in [*module.parameters(), *module.buffers()] if p.is_floating_point())
+    return next(found, torch.empty(0))
+
+
+def _asked(module: nn.Module, width: int) -> _Answer | None:
     """Ask a module that is not a plain linear layer (adapters, quantised weights): f(e_k) − f(0) are its rows."""
-    first = next((p for p in [*module.parameters(), *module.buffers()] if p.is_floating_point()), None)
-    dtype = torch.get_default_dtype() if first is None else first.dtype
-    device = "cpu" if first is None else first.device
+    like = _stored_like(module)
+    dtype, device = like.dtype, like.device
     generator = torch.Generator().manual_seed(0)
     sample = torch.randn(1, 2, width, generator=generator).to(device, dtype)
     with torch.no_grad():
         try:
             bias = module(torch.zeros(1, 1, width, device=device, dtype=dtype))
-            answer = module(sample)
+            image = module(sample)
             if not isinstance(bias, Tensor) or bias.shape[:-1] != (1, 1):
                 return None
             rows = module(torch.eye(width, device=device, dtype=dtype)[None]) - bias
@@ -784,9 +825,9 @@ def _measured_projection(module: nn.Module, width: int) -> Projection | None:
             return None
     linear = sample.double() @ rows[0].double() + bias[0].double()
     tolerance = {torch.float32: 1e-4, torch.float64: 1e-8}.get(dtype, 5e-2)
-    if not torch.allclose(answer.double(), linear, rtol=tolerance, atol=tolerance * float(answer.abs().max())):
+    if not torch.allclose(image.double(), linear, rtol=tolerance, atol=tolerance * float(image.abs().max())):
         return None
-    return Projection(module, (rows[0], bias[0, 0]))
+    return _Answer(sample, image, rows[0], bias[0, 0])
 
 
 def _numbers(module: str) -> list[int]:

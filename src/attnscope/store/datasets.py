@@ -1,8 +1,10 @@
 """Datasets in files that come back as they were: Zarr (a folder) or NetCDF (one file)."""
 
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
+import zarr.storage
 
 from attnscope.errors import InputError
 from attnscope.places import check_place, whole
@@ -14,12 +16,25 @@ def save(result: xr.Dataset, path: str | Path, *, overwrite: bool = False) -> Pa
     """Write a result to PATH.zarr or PATH.nc, whole or not at all; what is there already stays unless `overwrite`."""
     target = Path(path)
     check_target(target, overwrite=overwrite)
+    # By way of memory: where a disk is full, HDF5 ends the process, and Zarr goes on writing after it has said so.
+    files = _zarr(result) if target.suffix == ".zarr" else {"": _netcdf(result)}
     with whole(target) as partial:
-        if target.suffix == ".zarr":
-            result.to_zarr(partial, zarr_format=2, consolidated=True)
-        else:
-            result.to_netcdf(partial, engine="h5netcdf", format="NETCDF4")
+        for name, content in files.items():
+            place = partial / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
     return target
+
+
+def _zarr(result: xr.Dataset) -> dict[str, bytes]:
+    """The files of a folder, by their paths in it."""
+    store = zarr.storage.MemoryStore(files := dict[str, Any]())
+    result.to_zarr(store, zarr_format=2, consolidated=True)
+    return {name: content.to_bytes() for name, content in files.items()}
+
+
+def _netcdf(result: xr.Dataset) -> bytes:
+    return bytes(result.to_netcdf(engine="h5netcdf", format="NETCDF4"))
 
 
 def load(path: str | Path) -> xr.Dataset:

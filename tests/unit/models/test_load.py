@@ -9,6 +9,7 @@ import pytest
 import torch
 from peft import LoraConfig, PeftConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file, save_file
+from transformers import BertModel
 
 import attnscope as ats
 from attnscope.errors import AttnscopeError, InputError, UnsupportedModel
@@ -153,6 +154,86 @@ def test_a_cut_off_file(folder: Path) -> None:
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:5000])
     assert str(folder) in refusal(InputError, folder)
+
+
+def test_weights_of_another_shape_are_named_with_both(folder: Path) -> None:
+    change_config(folder, vocab_size=99)
+    assert "embeddings.word_embeddings.weight (128×32, but 99×32 by its config.json)" in refusal(InputError, folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"hidden_size": "big"}, "expected int, got str"),
+        ({"hidden_act": "zork"}, "nothing is known by the name 'zork'"),
+    ],
+)
+def test_what_a_configuration_says_wrongly_is_told(folder: Path, change: dict[str, Any], named: str) -> None:
+    change_config(folder, **change)
+    assert named in refusal(InputError, folder)
+
+
+@pytest.mark.parametrize("option", ["model", "adapter"])
+def test_a_name_too_long_to_be_looked_at(saved: Path, option: str) -> None:
+    name = "a" * 5000
+    sentence = refusal(InputError, name) if option == "model" else refusal(InputError, saved, adapter=name)
+    assert "can't be looked at: File name too long" in sentence
+
+
+@pytest.mark.parametrize("content", ["{bad", '{"model": {"type": "Zork"}}'])
+def test_a_tokenizer_that_is_there_but_broken(folder: Path, content: str) -> None:
+    (folder / "tokenizer.json").write_text(content)
+    model = ats.Model.from_pretrained(folder)
+    model.verify()
+    for options in ({}, {"stride": 4}):
+        assert f"the tokenizer of {folder} could not be read: " in refused(model, "a text", **options)
+
+
+def test_a_tokenizer_of_a_larger_model(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    settings = json.loads(path.read_text())
+    settings["model"]["vocab"]["zebra"] = 5000
+    path.write_text(json.dumps(settings))
+    sentence = refused(ats.Model.from_pretrained(folder), "the zebra")
+    assert "'zebra' as token 5000, but the model has 128" in sentence
+
+
+OUT_OF_MEMORY: tuple[Exception, ...] = (
+    MemoryError("Unable to allocate 99 GiB"),
+    torch.OutOfMemoryError("CUDA out of memory."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: not enough memory: you tried to allocate"),
+)
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+@pytest.mark.parametrize("place", ["the model", "a layer", "the result"])
+def test_too_little_memory_says_what_to_lower(
+    bert: ats.Model, place: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attnscope.analyses import analyze
+    from attnscope.decompose.parts import Parts
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    owner, name = {"the model": (type(bert.hf_model), "forward"), "a layer": (Parts, "rows")}.get(
+        place, (analyze, "_dataset")
+    )
+    bert.structure  # noqa: B018 - found before
+    monkeypatch.setattr(owner, name, fail)
+    assert "shorten the text, or use reduce=" in refused(bert, "the cat")
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+@pytest.mark.parametrize("owner", [torch.nn.Module, BertModel], ids=["moved", "read"])
+def test_a_model_too_large_for_memory(
+    saved: Path, owner: Any, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(owner, "to" if owner is torch.nn.Module else "from_pretrained", fail)
+    assert "does not fit in memory; load it in half precision" in refusal(InputError, saved)
 
 
 @pytest.mark.parametrize("dtype", ["float31", "int8", ""])

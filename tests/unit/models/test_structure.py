@@ -1,15 +1,27 @@
 """How a model's layers are found and followed."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    ModernBertConfig,
+    ModernBertModel,
+    OlmoConfig,
+    OlmoModel,
+    PreTrainedModel,
+)
 
 import attnscope as ats
 from attnscope.errors import InputError, UnsupportedModel
 from attnscope.models.trace import base_name, is_norm, look_up, tensors_in, writes_in_place
 from tests import zoo
 from tests.conftest import zoo_model
+from tools.tiny import randomise
 
 
 @pytest.mark.parametrize(
@@ -85,6 +97,41 @@ def test_an_encoder_alone_reads_a_text_of_an_encoder_decoder() -> None:
     assert ats.analyze(zoo_model("bart"), "the cat sat").attrs["stack"] == "encoder"
     with pytest.raises((InputError, UnsupportedModel)):
         ats.analyze(zoo_model("t5"), "the cat sat", stack="cross")
+
+
+SMALL: dict[str, Any] = {"vocab_size": 64, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+                         "intermediate_size": 16, "max_position_embeddings": 32, "pad_token_id": 0}  # fmt: skip
+
+
+def rates(hf_model: PreTrainedModel) -> np.ndarray:
+    inputs = {"input_ids": torch.arange(5, 12)[None]}
+    return ats.analyze(ats.Model(hf_model), inputs, measures="expansion_rate")["expansion_rate"].values
+
+
+def test_values_are_found_in_a_projection_that_is_unbound() -> None:
+    """ModernBERT's queries, keys and values come from one map, parted by an axis."""
+    hf_model = ModernBertModel(ModernBertConfig(**SMALL, attention_bias=True)).eval()
+    randomise(hf_model)
+    expected = []
+    for layer in hf_model.layers:
+        (_, _, weight), (_, _, bias) = (stored.chunk(3) for stored in (layer.attn.Wqkv.weight, layer.attn.Wqkv.bias))
+        augmented = torch.zeros(25, 25)
+        augmented[:24, :24] = (layer.attn.Wo.weight @ weight).T
+        augmented[24, :24] = layer.attn.Wo.weight @ bias + layer.attn.Wo.bias
+        augmented[24, 24] = 1
+        expected.append(float(torch.linalg.svdvals(augmented.detach()).square().sum() / 25) ** 0.5)
+    np.testing.assert_allclose(rates(hf_model), expected, rtol=1e-5)
+
+
+def test_values_that_are_cut_off_are_no_affine_map() -> None:
+    """OLMo may clip queries, keys and values; the weights alone then don't say how far values stretch."""
+    for clip in (0.5, 50.0):
+        hf_model = OlmoModel(OlmoConfig(**SMALL, clip_qkv=clip)).eval()
+        randomise(hf_model)
+        assert ats.Model(hf_model).verify().passed
+        assert np.isnan(rates(hf_model)).all()
+    hf_model.config.clip_qkv = None
+    assert np.isfinite(rates(hf_model)).all()
 
 
 class Strange(nn.Module):

@@ -1,5 +1,6 @@
 """Results in files."""
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,20 @@ def test_a_failure_leaves_nothing_half_written(ending: str, there: bool, result:
     assert entries(tmp_path) == ([path.name] if there else [])
     if there:
         xr.testing.assert_identical(ats.load(path), result)
+
+
+@pytest.mark.parametrize("room", [0, 600, 4000])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_full_disk_is_told_and_leaves_nothing(ending: str, room: int, result: xr.Dataset, tmp_path: Path) -> None:
+    large = result.assign(noise=("noise", np.random.default_rng(0).random(5000)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        with pytest.raises(InputError, match="can't be written: File too large"):
+            ats.save(large, tmp_path / f"result{ending}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert entries(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["result", "result.csv", "result.zarr.zip"])
