@@ -12,11 +12,12 @@ What is frozen, and how:
     activation   g(s) = s · (g(s) / s), the slope of the straight line from the origin (METHODS 3)
     gated unit   g(a) · b = M · b + a · (b (g(a) − M) / a) with M the mean of g on the way from 0 to a: the integrated
                  gradients of the product; (b + 1) in place of b where a model shifts that branch
-    gates        sigmoids and softmaxes, of routers and output gates
+    gates        sigmoids, softplus and softmaxes, of routers and output gates
 """
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel, activations
 
@@ -34,8 +36,10 @@ from attnscope.models.trace import base_name, is_norm
 _ACTIVATIONS = frozenset(
     {"gelu", "silu", "relu", "tanh", "mish", "hardswish", "leaky_relu", "elu", "relu6", "quick_gelu", "clamp", "clip"}
 )
-_GATES = frozenset({"softmax", "sigmoid", "erf"})
+_GATES = frozenset({"softmax", "sigmoid", "softplus", "erf"})
 """`erf` because GELU, written out, is x times a gate made of it."""
+_NO_LINES = nn.Softmax | nn.Sigmoid | nn.Softplus | nn.GLU | nn.MultiheadAttention
+"""What is beside the activations in torch, but gates, or is of several numbers."""
 _NODES, _WEIGHTS = (torch.from_numpy(values) for values in np.polynomial.legendre.leggauss(24))
 _SMALL = 1e-6
 """Below this size, g(s) / s is taken as the slope of g at 0."""
@@ -50,6 +54,8 @@ class Frozen(TorchFunctionMode):
         super().__init__()
         self._model = model
         self._inside = 0
+        self._thread = 0
+        """The one that the pass runs in."""
         self._given: list[Tensor] = []
         """What the activations that are running were given."""
         self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
@@ -83,13 +89,12 @@ class Frozen(TorchFunctionMode):
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
         """The model frozen; it is as it was afterwards."""
-        handles = []
-        for module in self._model.modules():
-            if is_norm(module):
-                handles.append(module.register_forward_hook(self._norm_hook(), with_kwargs=True))
-            elif _is_activation(module):
-                handles.append(module.register_forward_pre_hook(self._enter))
-                handles.append(module.register_forward_hook(self._activation_hook))
+        # Hooks on all modules, because some models make an activation anew in each pass.
+        enter: Any = self._enter  # which torch lets answer with other arguments, but annotates as if it did not
+        handles = [register_module_forward_pre_hook(enter), register_module_forward_hook(self._leave)]
+        self._thread = threading.get_ident()
+        norms = [module for module in self._model.modules() if is_norm(module)]
+        handles += [norm.register_forward_hook(self._norm_hook(), with_kwargs=True) for norm in norms]
         try:
             with listening(self._model, self.attend), self:
                 yield
@@ -112,13 +117,17 @@ class Frozen(TorchFunctionMode):
         """Attention of which only the values carry a gradient."""
         return eager(module, query.detach(), key.detach(), value, *args, **keywords)
 
-    def _enter(self, _module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The module's own code sees plain numbers: some has derivatives of its own, that know no other direction."""
+        if not self._is_activation(module):
+            return None
         self._inside += 1
         self._given.append(args[0])
         return (args[0].detach(), *args[1:])
 
-    def _activation_hook(self, module: nn.Module, _args: tuple[Tensor, ...], result: Tensor) -> Tensor:
+    def _leave(self, module: nn.Module, _args: Any, result: Any) -> Any:
+        if not self._is_activation(module):
+            return None
         self._inside -= 1
         given = self._given.pop()
         if self._inside:
@@ -128,6 +137,10 @@ class Frozen(TorchFunctionMode):
             return type(module).forward(module, x)
 
         return self._line(given, function)
+
+    def _is_activation(self, module: nn.Module) -> bool:
+        """Whether a module that is called is an activation of this pass, not of one in another thread."""
+        return threading.get_ident() == self._thread and _is_elementwise(module)
 
     def _line(self, x: Tensor, function: Function) -> Tensor:
         """g(x) as a straight line through (0, g(0)) and (x, g(x))."""
@@ -190,10 +203,10 @@ def carries(tensor: Tensor) -> bool:
     return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def _is_activation(module: nn.Module) -> bool:
+def _is_elementwise(module: nn.Module) -> bool:
     home = type(module).__module__
     elementwise = home in {activations.__name__, nn.modules.activation.__name__} or "Gelu" in type(module).__name__
-    return elementwise and not isinstance(module, nn.Softmax | nn.Sigmoid | nn.MultiheadAttention)
+    return elementwise and not isinstance(module, _NO_LINES)
 
 
 def _frozen_norm(source: NormSource, x: Tensor) -> Tensor:
