@@ -8,6 +8,7 @@ from transformers import PreTrainedModel
 
 import attnscope as ats
 from attnscope.errors import InputError, UnsupportedModel
+from attnscope.models.frozen import Frozen
 from tests import zoo
 from tests.conftest import zoo_model
 from tests.laws.test_attribution import HYBRID, forward_decomposition
@@ -209,3 +210,12 @@ def test_an_own_translation_is_explained() -> None:
 def test_blocks_are_numbers() -> None:
     with pytest.raises(InputError, match="how many sources"):
         ats.decomposed(zoo_model("bert"), zoo.inputs("bert"), block=0)
+
+
+def test_what_is_known_of_a_tensor_goes_with_it() -> None:
+    """Else the memory of a pass over many copies would grow with the number of layers."""
+    hf_model = zoo.build("llama")
+    frozen = Frozen(hf_model)
+    with torch.no_grad(), frozen.running():
+        hf_model(**zoo.inputs("llama"), use_cache=False)
+        assert not len(frozen._activated)

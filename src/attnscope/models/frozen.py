@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary as _Notes
 from transformers import PreTrainedModel, activations
 
 from attnscope.models.dispatch import listening
@@ -58,13 +59,14 @@ class Frozen(TorchFunctionMode):
         """The one that the pass runs in."""
         self._given: list[Tensor] = []
         """What the activations that are running were given."""
-        self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
-        """Activations' outputs, by identity: kept alive, with their input and function, for gated units."""
-        self._sigmoids: dict[int, tuple[Tensor, Tensor]] = {}
-        """Sigmoids, by identity, with what they were made of: an activation may be written as x · σ(kx)."""
-        self._scaled: dict[int, tuple[Tensor, Tensor, float]] = {}
-        self._shifted: dict[int, tuple[Tensor, Tensor, float]] = {}
-        """Products, and sums, of a tensor and a number, by identity."""
+        # What is known of a tensor is given up with it, so that never more than a layer's numbers are held.
+        self._activated = _Notes()
+        """Activations' outputs, with their input and function, for gated units."""
+        self._sigmoids = _Notes()
+        """Sigmoids, with what they were made of: an activation may be written as x · σ(kx)."""
+        self._scaled = _Notes()
+        self._shifted = _Notes()
+        """Products, and sums, of a tensor and a number."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         keywords = kwargs or {}
@@ -74,7 +76,7 @@ class Frozen(TorchFunctionMode):
         if name in _GATES:
             gate = func(*args, **keywords).detach()
             if name == "sigmoid" and carries(args[0]):
-                self._sigmoids[id(gate)] = (gate, args[0])
+                self._sigmoids[gate] = args[0]
             return gate
         if name in _ACTIVATIONS and args[0].is_floating_point():
             return self._line(args[0], lambda x: func(x, *args[1:], **keywords))
@@ -83,7 +85,7 @@ class Frozen(TorchFunctionMode):
         result = func(*args, **keywords)
         if name in {"mul", "add"} and len(args) == 2 and isinstance(args[1], int | float) and carries(args[0]):
             known = self._scaled if name == "mul" else self._shifted
-            known[id(result)] = (result, args[0], float(args[1]))
+            known[result] = (args[0], float(args[1]))
         return result
 
     @contextlib.contextmanager
@@ -101,8 +103,6 @@ class Frozen(TorchFunctionMode):
         finally:
             for handle in handles:
                 handle.remove()
-            for known in (self._activated, self._sigmoids, self._scaled, self._shifted):
-                known.clear()
 
     def attend(
         self,
@@ -149,15 +149,15 @@ class Frozen(TorchFunctionMode):
             origin = function(torch.zeros((), dtype=x.dtype, device=x.device))
             slope = _divided(function(held) - origin, held, lambda: _slope_at_zero(function, held))
         line = x * slope + origin
-        self._activated[id(line)] = (line, x, function)
+        self._activated[line] = (x, function)
         return line
 
     def _product(self, func: Callable[..., Tensor], left: Tensor, right: Tensor) -> Tensor:
         for one, other in ((left, right), (right, left)):
-            known = self._activated.get(id(one))
+            known = self._activated.get(one)
             if known is not None and carries(other) and other.shape == one.shape:
-                _, _, shift = self._shifted.get(id(other), (other, other, 0.0))
-                return _gated(known[1], other, one, known[2], self._plain, shift)
+                _, shift = self._shifted.get(other, (other, 0.0))
+                return _gated(known[0], other, one, known[1], self._plain, shift)
             factor = self._own_gate(one, other)
             if factor is not None:
                 return self._line(one, lambda x, factor=factor: x * torch.sigmoid(factor * x))
@@ -165,10 +165,10 @@ class Frozen(TorchFunctionMode):
 
     def _own_gate(self, x: Tensor, gate: Tensor) -> float | None:
         """k, where a gate is σ(kx)."""
-        _, source = self._sigmoids.get(id(gate), (gate, None))
+        source = self._sigmoids.get(gate)
         if source is None or source is x:
             return None if source is None else 1.0
-        _, scaled, factor = self._scaled.get(id(source), (source, None, 0.0))
+        scaled, factor = self._scaled.get(source, (None, 0.0))
         return factor if scaled is x else None
 
     @contextlib.contextmanager
