@@ -28,6 +28,9 @@ every layer; the two agree to rounding, and a model in which they do not add up 
 A **signed** method speaks for and against, in the logit's own units, and has a `bias` and a `completeness_error`: what
 is left over. The others only rank. [Faithfulness](faithfulness.md) measures which ranking a model's decisions bear out.
 
+Encoder–decoders that classify a text or answer from it (BART, T5) read it twice: in the encoder, and shifted by one in
+the decoder. Each token is then two sources, whose `source_side` is `source` and `target`.
+
 `attnscope.decision(model, text)` and `attnscope attribute --all-classes` put every class of a classifier side by side:
 `contribution`, its `share` of all contributions' and the bias' size, and the `deepest` layer, where `attention` is what
 the head's tokens look at and `deepest` takes that layer's states apart by class. Both columns add up to the logit.

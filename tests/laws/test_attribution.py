@@ -138,6 +138,28 @@ def test_an_answer_is_a_span() -> None:
     assert found.attrs["completeness_error"] < 1e-5
 
 
+def test_the_predicted_answer_ends_where_it_begins_or_later() -> None:
+    hf_model, inputs = zoo.build_head("bert", "AutoModelForQuestionAnswering", seed=1), zoo.inputs("bert")
+    with torch.no_grad():
+        hf_model.qa_outputs.weight[1] = -hf_model.qa_outputs.weight[0]
+        hf_model.qa_outputs.weight.neg_()
+        out = hf_model(**inputs)
+    start, end = out.start_logits[0], out.end_logits[0]
+    size = len(start)
+    values = {(first, last): float(start[first] + end[last]) for first in range(size) for last in range(first, size)}
+    first, last = max(values, key=lambda ends: values[ends])
+    assert values[first, last] < float(start.max() + end.max())
+    found = ats.attribute(ats.Model(hf_model), inputs)
+    assert found.attrs["target"] == f"answer from token {first} to {last}"
+    assert found.attrs["target_value"] == pytest.approx(values[first, last], abs=1e-5)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    model, inputs = ats.Model(with_head("bert")), zoo.inputs("bert")
+    one, same = (ats.attribute(model, inputs, target=target) for target in (2, np.int64(2)))
+    assert one.attrs["target"] == same.attrs["target"] == "LABEL_2"
+
+
 def test_a_mask_is_found() -> None:
     hf_model, tokenizer = zoo.build_head("bert", "AutoModelForMaskedLM"), zoo.tokenizer("bert")
     text = f"the {tokenizer.mask_token} sat"
@@ -180,6 +202,9 @@ def test_the_model_is_left_as_it_was() -> None:
         ("bert", "AutoModelForTokenClassification", {}, "say which token is meant"),
         ("bert", "AutoModelForTokenClassification", {"position": 99}, "there is no token 99"),
         ("bert", "AutoModelForQuestionAnswering", {"target": (0, 99)}, "an answer is two token numbers"),
+        ("bert", "AutoModelForQuestionAnswering", {"target": (3, 1)}, "ends where it begins or later"),
+        ("bert", "AutoModelForQuestionAnswering", {"target": "LABEL_0"}, "an answer is two token numbers"),
+        ("bert", "AutoModelForQuestionAnswering", {"target": (-1, 1)}, "an answer is two token numbers"),
         ("bert", "AutoModel", {}, "no head"),
         ("bert", "AutoModelForSequenceClassification", {"position": 1}, "one set of logits"),
     ],

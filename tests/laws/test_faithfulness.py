@@ -201,7 +201,10 @@ def test_texts_too_short_are_left_out_and_counted() -> None:
 def test_the_control_is_always_there_and_ties_are_said() -> None:
     found = faithfulness(model_of(), TEXTS, methods="weight")
     assert found["method"].values.tolist() == ["weight", "random"]
-    assert found.attrs["verdict"].startswith(("trust", "no method", "weight is ahead"))
+    assert found.attrs["verdict"].endswith("has the highest AOPC on these 4 texts; 4 texts say nothing about others")
+    assert found["verdict"].values.tolist() == ["too few texts", "the control"]
+    enough = faithfulness(model_of(), [*TEXTS, "the dog sat on a mat"], methods="weight")
+    assert enough.attrs["verdict"].startswith(("trust", "no method", "weight is ahead"))
     alone = faithfulness(model_of(), TEXTS[0], methods="weight")
     assert "one text says nothing" in alone.attrs["verdict"]
     assert np.isnan(alone["aopc_low"]).all()
@@ -212,6 +215,23 @@ def test_a_class_of_ones_own() -> None:
     found = faithfulness(model, TEXTS[:2], methods="weight", target="LABEL_2")
     expected = [probability(model, list(model.encode(text).source.ids), 2) for text in TEXTS[:2]]
     np.testing.assert_allclose(found["probability"], expected, atol=1e-5)
+
+
+def test_tokens_that_are_read_twice_count_with_both_readings() -> None:
+    model, text = model_of("bart"), TEXTS[0]
+    found = faithfulness(model, text, methods="decomposed", percent=[30])
+    contribution = ats.attribute(model, text)["contribution"].to_numpy()
+    tokens = model.encode(text).source
+    assert tokens is not None
+    size = len(tokens)
+    scores = contribution[:size] + np.append(contribution[size + 1 :], 0)
+    content = [place for place, special in enumerate(tokens.special) if not special]
+    top = sorted(content, key=lambda place: -scores[place])[: count(len(content), 30)]
+    ids = list(tokens.ids)
+    label = int(np.argmax([probability(model, ids, number) for number in range(3)]))
+    masked = [model.tokenizer.mask_token_id if place in top else number for place, number in enumerate(ids)]
+    fall = probability(model, ids, label) - probability(model, masked, label)
+    assert float(found["comprehensiveness"].sel({"method": "decomposed"})[0]) == pytest.approx(fall, abs=1e-5)
 
 
 def test_results_go_to_a_file_and_back(tmp_path) -> None:
@@ -239,7 +259,10 @@ def test_a_model_in_training_is_measured_without_dropout() -> None:
         ("bert", CLASSIFIER, {"samples": 0}, "whole numbers from 1"),
         ("bert", CLASSIFIER, {"target": (0, 1)}, "one class"),
         ("bert", "AutoModel", {}, "no head"),
-        ("bert", "AutoModelForQuestionAnswering", {}, "no head that decides"),
+        ("bert", "AutoModelForQuestionAnswering", {}, "answers with a part of the text"),
+        ("bert", "AutoModelForTokenClassification", {}, "decides for every token"),
+        ("bert", "AutoModelForMaskedLM", {}, r"fills gaps; put \[MASK\]"),
+        ("bart", "AutoModelForSeq2SeqLM", {}, "writes a text, token by token"),
     ],
 )
 def test_mistakes(name: str, head: str, options: dict[str, object], named: str) -> None:

@@ -59,7 +59,7 @@ def attribute(
     chosen = lookup(method)
     one_of("unit", unit, ("token", "word"))
     inputs = model.encode_for_decision(text, pair)
-    if position is None and model.is_encoder_decoder:
+    if position is None and model.translates:
         position = "each"
     answer = chosen.compute(Question(model, text, pair, inputs, target, position, steps, seed))
     found, explained = answer.found, answer.target

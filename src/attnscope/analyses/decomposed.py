@@ -14,7 +14,7 @@ from attnscope.analyses.attribute import refuse_incomplete, sources_of
 from attnscope.axes import LAYER, MODEL, QUERY, SOURCE
 from attnscope.decompose.gram import length
 from attnscope.decompose.laws import relative_error
-from attnscope.errors import InputError
+from attnscope.errors import InputError, UnsupportedModel
 from attnscope.models.attribution import Attribution
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
@@ -97,6 +97,11 @@ class _Propagation:
         """All passes: the biases' first, then the sources', `block` at a time."""
         self._biases()
         count = sum(self.sizes)
+        if len({layer.actual.shape for layer in self.layers}) > 1:
+            raise UnsupportedModel(
+                self.model.name,
+                "its layers have states of different sizes, which no one table holds; attribute takes its logits apart",
+            )
         for layer in self.layers:
             layer.lengths = layer.actual.new_empty(layer.actual.shape[0], count)
             layer.vectors = layer.actual.new_empty(layer.actual.shape[0], count, self.width) if vectors else None

@@ -10,8 +10,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.attribution import Answer, Method, Question, lookup
-from attnscope.errors import InputError
+from attnscope.analyses.findings import LEAST_TEXTS
+from attnscope.errors import InputError, UnsupportedModel
 from attnscope.methods.faithfulness import PERCENT, Intervals, beats, highest, intervals, resampled, standing
+from attnscope.models.decision import why_undecided
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.variants import Variant, maskable, way_of, without
@@ -113,6 +115,10 @@ def faithfulness(
         raise InputError("no text was given")
     if labels is not None and len(labels) != len(sentences):
         raise InputError(f"there are {len(sentences)} texts, but {len(labels)} labels")
+    if model.translates:
+        raise UnsupportedModel(
+            model.name, "it writes a text, token by token; faithfulness is of one decision on a text"
+        )
     names = [methods] if isinstance(methods, str) else list(dict.fromkeys(methods))
     chosen = tuple(lookup(name) for name in dict.fromkeys([*names, CONTROL]))
     if not isinstance(samples, int) or samples < 1 or not isinstance(budget, int) or budget < 1:
@@ -162,6 +168,9 @@ def _case(setting: Setting, sentence: str, place: int, step: Callable[[int], Non
     eligible = maskable(inputs, model.tokenizer)
     if eligible.sum() < 2:
         return None
+    undecided = why_undecided(model, inputs)
+    if undecided is not None:
+        raise InputError(f"faithfulness is of one decision on a text, but {undecided}")
     question = Question(model, sentence, None, inputs, setting.target, steps=setting.steps, seed=(setting.seed, place))
     answers: list[Answer] = []
     for method in setting.methods:
@@ -170,10 +179,18 @@ def _case(setting: Setting, sentence: str, place: int, step: Callable[[int], Non
     positions = answers[0].target.positions
     gone: list[list[NDArray[np.bool_]]] = [[], []]
     for answer in answers:
-        scores = answer.found[0].contribution.cpu().numpy()
+        scores = _of_source(answer.found[0].contribution.cpu().numpy(), len(eligible))
         gone[0].append(highest(scores, eligible, setting.percent))
         gone[1].append(eligible & ~gone[0][-1])
     return Case(sentence, inputs, positions[0] if positions else None, np.array(gone))
+
+
+def _of_source(scores: NDArray[np.float32], tokens: int) -> NDArray[np.float32]:
+    """The scores of a text; where a decoder reads it a second time, shifted by one, with what its tokens do there."""
+    again = scores[tokens:]
+    if not len(again):
+        return scores
+    return scores[:tokens] + np.append(again[1:], np.float32(0))
 
 
 def _decided(setting: Setting, cases: Sequence[Case], budget: int) -> Iterator[Outcome]:
@@ -258,7 +275,7 @@ def _dataset(
     coordinates: dict[str, Any] = {
         "method": (line, names),
         "fraction": (("fraction",), np.array(setting.percent, float) / 100),
-        "verdict": (line, _verdicts(names, compared.best, compared.tied, above)),
+        "verdict": (line, _verdicts(names, compared.best, compared.tied, above, len(outcomes))),
         "sentence": (("text",), [one.sentence for one in outcomes]),
     }
     attributes = _attributes(setting, outcomes, skipped, samples)
@@ -285,14 +302,14 @@ def _bounded(name: str, dims: tuple[str, ...], found: Intervals) -> dict[str, An
     return {name: (dims, found.mean), f"{name}_low": (dims, found.low), f"{name}_high": (dims, found.high)}
 
 
-def _verdicts(names: Sequence[str], best: int, tied: NDArray[np.bool_], above: Intervals) -> list[str]:
+def _verdicts(names: Sequence[str], best: int, tied: NDArray[np.bool_], above: Intervals, texts: int) -> list[str]:
     """One for each method, in a few words."""
     words: list[str] = []
     for number, name in enumerate(names):
         if name == CONTROL:
             words.append("the control")
-        elif np.isnan(above.low[number]):
-            words.append("one text says nothing about others")
+        elif texts < LEAST_TEXTS:
+            words.append("too few texts")
         elif above.low[number] <= 0:
             words.append("no better than chance")
         elif number == best:
@@ -304,8 +321,10 @@ def _verdicts(names: Sequence[str], best: int, tied: NDArray[np.bool_], above: I
 
 def _verdict(names: Sequence[str], best: int, tied: NDArray[np.bool_], above: Intervals, texts: int) -> str:
     """The sentence to take home."""
-    if texts < 2:
-        return f"{names[best]} has the highest AOPC on this text; one text says nothing about others"
+    if texts < LEAST_TEXTS:
+        on = "this text" if texts == 1 else f"these {texts} texts"
+        said = "one text says" if texts == 1 else f"{texts} texts say"
+        return f"{names[best]} has the highest AOPC on {on}; {said} nothing about others"
     if names[best] == CONTROL or above.low[best] <= 0:
         return f"no method is told from a random ranking on these {texts} texts: trust none of them here"
     others = [name for number, name in enumerate(names) if tied[number] and number != best and name != CONTROL]

@@ -30,7 +30,7 @@ def decision(model: Model, inputs: Encoded, most: int = 10) -> Decision:
     The answers of question answering have two ends, and token classifiers decide for every token; for both there is
     no list of choices yet.
     """
-    none = _why_none(model, inputs)
+    none = why_undecided(model, inputs)
     if none is not None:
         return Decision("none", reason=none)
     output = model.rerun(inputs, {})
@@ -53,8 +53,8 @@ def decision(model: Model, inputs: Encoded, most: int = 10) -> Decision:
     return Decision(_task(model, inputs, position), choices, position)
 
 
-def _why_none(model: Model, inputs: Encoded) -> str | None:
-    """Why a model decides nothing on a text, if so."""
+def why_undecided(model: Model, inputs: Encoded) -> str | None:
+    """Why a model decides no one thing on a text, if so."""
     kind = type(model.hf_model).__name__
     if not model.has_logits:
         return f"{model.name} has no head that decides anything"
@@ -62,7 +62,7 @@ def _why_none(model: Model, inputs: Encoded) -> str | None:
         return f"{model.name} answers with a part of the text"
     if kind.endswith("ForTokenClassification"):
         return f"{model.name} decides for every token"
-    if model.is_encoder_decoder and inputs.target is None and not kind.endswith("ForSequenceClassification"):
+    if model.translates and inputs.target is None:
         return f"{model.name} writes a text; give a second text as what it has written so far"
     if kind.endswith("ForMaskedLM") and not _has_mask(model, inputs):
         mask = getattr(model.tokenizer, "mask_token", None) or "a mask token"

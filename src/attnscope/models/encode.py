@@ -1,5 +1,7 @@
 """From what a user has (a text, a pair, an image, ready tensors) to what a model takes, with its tokens."""
 
+import contextlib
+import inspect
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from attnscope.errors import InputError, TextTooLong
+from attnscope.models.dispatch import call
 from attnscope.text.tokens import Tokens
 from attnscope.text.windows import windows
 
@@ -34,7 +37,7 @@ def encode_text(
     _check_text("text", text)
     if pair is not None:
         _check_text("pair", pair)
-    if pair is not None and is_encoder_decoder(model):
+    if pair is not None and is_encoder_decoder(model) and not reads_twice(model):
         return _translation(model, tokenizer, text, pair)
     if pair is not None and not _takes_pairs(tokenizer):
         raise InputError(
@@ -138,8 +141,15 @@ def _without_padding(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tenso
 
 
 def is_encoder_decoder(model: PreTrainedModel) -> bool:
-    """Whether a model reads a source and writes a target."""
-    return bool(getattr(model.config, "is_encoder_decoder", False))
+    """Whether a model has an encoder and a decoder; the configuration says so of an encoder alone, too."""
+    stated = bool(getattr(model.config, "is_encoder_decoder", False))
+    return stated and "decoder_input_ids" in inspect.signature(model.forward).parameters
+
+
+def reads_twice(model: PreTrainedModel) -> bool:
+    """Whether an encoder–decoder is a classifier, whose decoder reads the same text again; others write another one."""
+    name = type(model).__name__
+    return is_encoder_decoder(model) and ("Classification" in name or "QuestionAnswering" in name)
 
 
 def collate(batch: Sequence[Encoded], pad: int) -> dict[str, Tensor]:
@@ -308,6 +318,30 @@ def with_own_target(
         target=_named_ids(tokenizer, ids),
         last=int(written[0, -1]),
     )
+
+
+class _Reached(Exception):
+    """The decoder is about to read."""
+
+
+def with_second_reading(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, source: Encoded) -> Encoded:
+    """The same source with what the decoder of a classifier makes of it: the tokens that it reads, shifted.
+
+    They are named, but left to the model to make: it makes others when tokens of the source are taken away.
+    """
+    seen: list[Tensor] = []
+
+    def catch(_decoder: nn.Module, _args: Any, keywords: dict[str, Any]) -> None:
+        seen.append(keywords["input_ids"])
+        raise _Reached
+
+    hook = model.get_decoder().register_forward_pre_hook(catch, with_kwargs=True)
+    try:
+        with torch.no_grad(), contextlib.suppress(_Reached):
+            call(model, source.inputs)
+    finally:
+        hook.remove()
+    return replace(source, target=_named_ids(tokenizer, seen[0]))
 
 
 def shifted(model: PreTrainedModel, labels: Tensor) -> Tensor:

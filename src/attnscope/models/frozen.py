@@ -12,11 +12,12 @@ What is frozen, and how:
     activation   g(s) = s · (g(s) / s), the slope of the straight line from the origin (METHODS 3)
     gated unit   g(a) · b = M · b + a · (b (g(a) − M) / a) with M the mean of g on the way from 0 to a: the integrated
                  gradients of the product; (b + 1) in place of b where a model shifts that branch
-    gates        sigmoids and softmaxes, of routers and output gates
+    gates        sigmoids, softplus and softmaxes, of routers and output gates
 """
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -24,7 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary as _Notes
 from transformers import PreTrainedModel, activations
 
 from attnscope.models.dispatch import listening
@@ -34,8 +37,10 @@ from attnscope.models.trace import base_name, is_norm
 _ACTIVATIONS = frozenset(
     {"gelu", "silu", "relu", "tanh", "mish", "hardswish", "leaky_relu", "elu", "relu6", "quick_gelu", "clamp", "clip"}
 )
-_GATES = frozenset({"softmax", "sigmoid", "erf"})
+_GATES = frozenset({"softmax", "sigmoid", "softplus", "erf"})
 """`erf` because GELU, written out, is x times a gate made of it."""
+_NO_LINES = nn.Softmax | nn.Sigmoid | nn.Softplus | nn.GLU | nn.MultiheadAttention
+"""What is beside the activations in torch, but gates, or is of several numbers."""
 _NODES, _WEIGHTS = (torch.from_numpy(values) for values in np.polynomial.legendre.leggauss(24))
 _SMALL = 1e-6
 """Below this size, g(s) / s is taken as the slope of g at 0."""
@@ -50,15 +55,18 @@ class Frozen(TorchFunctionMode):
         super().__init__()
         self._model = model
         self._inside = 0
+        self._thread = 0
+        """The one that the pass runs in."""
         self._given: list[Tensor] = []
         """What the activations that are running were given."""
-        self._activated: dict[int, tuple[Tensor, Tensor, Function]] = {}
-        """Activations' outputs, by identity: kept alive, with their input and function, for gated units."""
-        self._sigmoids: dict[int, tuple[Tensor, Tensor]] = {}
-        """Sigmoids, by identity, with what they were made of: an activation may be written as x · σ(kx)."""
-        self._scaled: dict[int, tuple[Tensor, Tensor, float]] = {}
-        self._shifted: dict[int, tuple[Tensor, Tensor, float]] = {}
-        """Products, and sums, of a tensor and a number, by identity."""
+        # What is known of a tensor is given up with it, so that never more than a layer's numbers are held.
+        self._activated = _Notes()
+        """Activations' outputs, with their input and function, for gated units."""
+        self._sigmoids = _Notes()
+        """Sigmoids, with what they were made of: an activation may be written as x · σ(kx)."""
+        self._scaled = _Notes()
+        self._shifted = _Notes()
+        """Products, and sums, of a tensor and a number."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         keywords = kwargs or {}
@@ -68,7 +76,7 @@ class Frozen(TorchFunctionMode):
         if name in _GATES:
             gate = func(*args, **keywords).detach()
             if name == "sigmoid" and carries(args[0]):
-                self._sigmoids[id(gate)] = (gate, args[0])
+                self._sigmoids[gate] = args[0]
             return gate
         if name in _ACTIVATIONS and args[0].is_floating_point():
             return self._line(args[0], lambda x: func(x, *args[1:], **keywords))
@@ -77,27 +85,24 @@ class Frozen(TorchFunctionMode):
         result = func(*args, **keywords)
         if name in {"mul", "add"} and len(args) == 2 and isinstance(args[1], int | float) and carries(args[0]):
             known = self._scaled if name == "mul" else self._shifted
-            known[id(result)] = (result, args[0], float(args[1]))
+            known[result] = (args[0], float(args[1]))
         return result
 
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
         """The model frozen; it is as it was afterwards."""
-        handles = []
-        for module in self._model.modules():
-            if is_norm(module):
-                handles.append(module.register_forward_hook(self._norm_hook(), with_kwargs=True))
-            elif _is_activation(module):
-                handles.append(module.register_forward_pre_hook(self._enter))
-                handles.append(module.register_forward_hook(self._activation_hook))
+        # Hooks on all modules, because some models make an activation anew in each pass.
+        enter: Any = self._enter  # which torch lets answer with other arguments, but annotates as if it did not
+        handles = [register_module_forward_pre_hook(enter), register_module_forward_hook(self._leave)]
+        self._thread = threading.get_ident()
+        norms = [module for module in self._model.modules() if is_norm(module)]
+        handles += [norm.register_forward_hook(self._norm_hook(), with_kwargs=True) for norm in norms]
         try:
             with listening(self._model, self.attend), self:
                 yield
         finally:
             for handle in handles:
                 handle.remove()
-            for known in (self._activated, self._sigmoids, self._scaled, self._shifted):
-                known.clear()
 
     def attend(
         self,
@@ -112,13 +117,17 @@ class Frozen(TorchFunctionMode):
         """Attention of which only the values carry a gradient."""
         return eager(module, query.detach(), key.detach(), value, *args, **keywords)
 
-    def _enter(self, _module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The module's own code sees plain numbers: some has derivatives of its own, that know no other direction."""
+        if not self._is_activation(module):
+            return None
         self._inside += 1
         self._given.append(args[0])
         return (args[0].detach(), *args[1:])
 
-    def _activation_hook(self, module: nn.Module, _args: tuple[Tensor, ...], result: Tensor) -> Tensor:
+    def _leave(self, module: nn.Module, _args: Any, result: Any) -> Any:
+        if not self._is_activation(module):
+            return None
         self._inside -= 1
         given = self._given.pop()
         if self._inside:
@@ -129,6 +138,10 @@ class Frozen(TorchFunctionMode):
 
         return self._line(given, function)
 
+    def _is_activation(self, module: nn.Module) -> bool:
+        """Whether a module that is called is an activation of this pass, not of one in another thread."""
+        return threading.get_ident() == self._thread and _is_elementwise(module)
+
     def _line(self, x: Tensor, function: Function) -> Tensor:
         """g(x) as a straight line through (0, g(0)) and (x, g(x))."""
         held = x.detach()
@@ -136,15 +149,15 @@ class Frozen(TorchFunctionMode):
             origin = function(torch.zeros((), dtype=x.dtype, device=x.device))
             slope = _divided(function(held) - origin, held, lambda: _slope_at_zero(function, held))
         line = x * slope + origin
-        self._activated[id(line)] = (line, x, function)
+        self._activated[line] = (x, function)
         return line
 
     def _product(self, func: Callable[..., Tensor], left: Tensor, right: Tensor) -> Tensor:
         for one, other in ((left, right), (right, left)):
-            known = self._activated.get(id(one))
+            known = self._activated.get(one)
             if known is not None and carries(other) and other.shape == one.shape:
-                _, _, shift = self._shifted.get(id(other), (other, other, 0.0))
-                return _gated(known[1], other, one, known[2], self._plain, shift)
+                _, shift = self._shifted.get(other, (other, 0.0))
+                return _gated(known[0], other, one, known[1], self._plain, shift)
             factor = self._own_gate(one, other)
             if factor is not None:
                 return self._line(one, lambda x, factor=factor: x * torch.sigmoid(factor * x))
@@ -152,10 +165,10 @@ class Frozen(TorchFunctionMode):
 
     def _own_gate(self, x: Tensor, gate: Tensor) -> float | None:
         """k, where a gate is σ(kx)."""
-        _, source = self._sigmoids.get(id(gate), (gate, None))
+        source = self._sigmoids.get(gate)
         if source is None or source is x:
             return None if source is None else 1.0
-        _, scaled, factor = self._scaled.get(id(source), (source, None, 0.0))
+        scaled, factor = self._scaled.get(source, (None, 0.0))
         return factor if scaled is x else None
 
     @contextlib.contextmanager
@@ -190,10 +203,10 @@ def carries(tensor: Tensor) -> bool:
     return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def _is_activation(module: nn.Module) -> bool:
+def _is_elementwise(module: nn.Module) -> bool:
     home = type(module).__module__
     elementwise = home in {activations.__name__, nn.modules.activation.__name__} or "Gelu" in type(module).__name__
-    return elementwise and not isinstance(module, nn.Softmax | nn.Sigmoid | nn.MultiheadAttention)
+    return elementwise and not isinstance(module, _NO_LINES)
 
 
 def _frozen_norm(source: NormSource, x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from attnscope.models.attribution import Attribution, Explainer, Target, catching, multiplied, without_gradients
-from attnscope.models.dispatch import call, eagerly
+from attnscope.models.dispatch import call, eagerly, unpadded
 from attnscope.models.editing import editing
 from attnscope.models.rerun import by_token, copied
 from attnscope.models.trace import Tap
@@ -87,7 +87,7 @@ def _pass(
         with torch.no_grad():
             by_token(state.detach(), len(ways)).mul_(factors[:, None, None])
 
-    with editing(model, {tap: [scale] for tap in taps}), catching(model, taps, []) as caught:
+    with unpadded(model), editing(model, {tap: [scale] for tap in taps}), catching(model, taps, []) as caught:
         output = call(model, copies)
     last: list[float] = []
     for functional, total in zip(fixed, sums, strict=True):

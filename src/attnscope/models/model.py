@@ -26,7 +26,9 @@ from attnscope.models.encode import (
     encode_text,
     encode_windows,
     is_encoder_decoder,
+    reads_twice,
     with_own_target,
+    with_second_reading,
 )
 from attnscope.models.finite import check_finite, check_loaded
 from attnscope.models.memory import is_out_of_memory, within_memory
@@ -44,7 +46,7 @@ from attnscope.record import LayerRecord
 
 Visitor = Callable[[int, LayerRecord], None]
 _EVERYTHING = 1 << 60
-_HEADS = ("Classification", "QuestionAnswering", "QuestionAnsweringSimple", "LMHeadModel", "ForCausalLM", "MaskedLM")
+_HEADS = ("Classification", "QuestionAnswering", "NextSentencePrediction", "LMHeadModel", "ForCausalLM", "MaskedLM")
 _FROM_MODELS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError, NotImplementedError)
 """What models raise when they are given something they can't read."""
 _locks: WeakKeyDictionary[PreTrainedModel, threading.RLock] = WeakKeyDictionary()
@@ -169,7 +171,7 @@ class Model:
     def default_stack(self, pair: bool = False) -> str:
         """Which attentions a question is about if nobody says: the encoder's, across a pair, or the only ones."""
         stacks = self.structure.stacks
-        preferred = ["cross"] if pair and is_encoder_decoder(self.hf_model) else []
+        preferred = ["cross"] if pair and self.translates else []
         preferred += ["self", "encoder", "decoder"]
         return next((name for name in preferred if name in stacks), stacks[0])
 
@@ -205,6 +207,13 @@ class Model:
         if pair is not None and not isinstance(text, str):
             raise InputError("a pair belongs to a text; ready tensors and images have none")
         self._check_tokenizer(text)
+        inputs = self._encode(text, pair)
+        if not self._reads_twice or inputs.target is not None:
+            return inputs
+        with self._running():
+            return with_second_reading(self.hf_model, self.tokenizer, inputs)
+
+    def _encode(self, text: Any, pair: str | None) -> Encoded:
         if isinstance(text, Mapping):
             return encode_tensors(self.hf_model, self.tokenizer, text)
         if isinstance(text, str) or self.hf_model.main_input_name != "pixel_values":
@@ -217,13 +226,22 @@ class Model:
 
     @property
     def is_encoder_decoder(self) -> bool:
-        """Whether the model reads a source and writes a target."""
+        """Whether the model has an encoder and a decoder."""
         return is_encoder_decoder(self.hf_model)
+
+    @property
+    def translates(self) -> bool:
+        """Whether the model reads a source and writes a target, rather than decide on one text that it reads twice."""
+        return self.is_encoder_decoder and not self._reads_twice
+
+    @property
+    def _reads_twice(self) -> bool:
+        return reads_twice(self.hf_model)
 
     def encode_for_decision(self, text: Any, pair: str | None = None) -> Encoded:
         """An input whose output is to be explained: where the target of an encoder–decoder is not given, its own."""
         inputs = self.encode(text, pair)
-        if not self.is_encoder_decoder or "decoder_input_ids" in inputs.inputs:
+        if not self.translates or "decoder_input_ids" in inputs.inputs:
             return inputs
         with self._running():
             return with_own_target(self.hf_model, self.tokenizer, inputs)
@@ -317,7 +335,7 @@ class Model:
     def has_logits(self) -> bool:
         """Whether the model has a head whose logits can be explained."""
         return self.hf_model.get_output_embeddings() is not None or any(
-            type(self.hf_model).__name__.endswith(ending) for ending in _HEADS
+            head in type(self.hf_model).__name__ for head in _HEADS
         )
 
     def attribute(
@@ -377,7 +395,7 @@ class Model:
         structure = self.structure
         inputs = Encoded(self._trial(), None) if text is None else self.encode(text, pair)
         stacks = structure.stacks
-        if text is not None and inputs.target is None and is_encoder_decoder(self.hf_model):
+        if text is not None and inputs.target is None and self.is_encoder_decoder:
             stacks = tuple(name for name in stacks if name == "encoder")
         laws: list[LayerLaws] = []
         for stack in stacks:

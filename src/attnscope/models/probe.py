@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from attnscope.models.encode import is_encoder_decoder, position_limit
+from attnscope.models.encode import is_encoder_decoder, position_limit, reads_twice
 
 SOURCE, TARGET = 9, 6
 """Different lengths, so that cross-attention shows in the shapes."""
@@ -18,8 +18,18 @@ def probe_inputs(model: PreTrainedModel) -> dict[str, Tensor]:
     name = model.main_input_name
     make = {"pixel_values": _pixels, "input_features": _features, "input_values": _samples}.get(name, _ids)
     inputs = make(model, generator)
+    if reads_twice(model):
+        return _ended(model, inputs)
     if is_encoder_decoder(model):
         inputs["decoder_input_ids"] = _random_ids(model, TARGET, generator)
+    return {name: tensor.to(model.device) for name, tensor in inputs.items()}
+
+
+def _ended(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """With the end token, at which classifiers that read a text twice decide."""
+    end = model.config.eos_token_id
+    if end is not None:
+        inputs["input_ids"][0, -1] = end[0] if isinstance(end, list) else end
     return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
 

@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 from torch.func import functional_call
 from transformers import PreTrainedModel
 
-from attnscope.models.dispatch import call_options, listening, plain_experts
+from attnscope.models.dispatch import call_options, listening, plain_experts, unpadded
 from attnscope.models.editing import editing
 from attnscope.models.frozen import Frozen, biases_of
 from attnscope.models.trace import Tap
@@ -76,7 +76,7 @@ def rerun(
 
     edits = {tap: [edit(change) for change in found] for tap, found in changes.items()}
     repeated = {name: copied(tensor, copies) for name, tensor in inputs.items()}
-    with torch.no_grad(), _mode(model, frozen), editing(model, edits):
+    with torch.no_grad(), unpadded(model), _mode(model, frozen), editing(model, edits):
         if not with_biases:
             return model(**call_options(model, repeated))
         duals = {name: _own(bias.detach()) for name, bias in biases_of(model).items()}

@@ -498,10 +498,9 @@ class _Follower:
             given = {id(value) for value in operation.inputs}
             if not given & (stream | made):
                 continue
-            if not _belongs(operation, container):
-                if given & stream:
-                    break  # the stream has left the layer
-                continue
+            # What else is outside may be shared by layers, such as an activation: its name is that of the first one's.
+            if given & stream and not _belongs(operation, container):
+                break  # the stream has left the layer
             outputs = {id(value) for value in operation.outputs}
             if operation.name == "add" and given & stream and given & made:
                 if given & attended and found is None:
@@ -610,8 +609,9 @@ class _Follower:
                 continue
             if found.producer is None or not found.producer.inputs:
                 return False
-            fresh = [given for given in found.producer.inputs if id(given) not in seen]
-            seen |= {id(given) for given in fresh}
+            given = found.producer.inputs[:1] if found.producer.name == "expand_as" else found.producer.inputs
+            fresh = [one for one in given if id(one) not in seen]
+            seen |= {id(one) for one in fresh}
             pending += fresh
         return True
 
@@ -840,9 +840,15 @@ def _parent(module: str) -> str:
 
 
 def _container(module: str) -> str:
-    """The layer a module belongs to: its path up to the last number."""
-    numbers = _numbers(module)
-    return ".".join(module.split(".")[: numbers[-1] + 1]) if numbers else ""
+    """The layer a module belongs to: its path up to the last number.
+
+    A module that is itself a member of a list has its layer, or what stands for it, around that list.
+    """
+    parts, numbers = module.split("."), _numbers(module)
+    above = [number for number in numbers if number < len(parts) - 1]
+    if above:
+        return ".".join(parts[: above[-1] + 1])
+    return ".".join(parts[:-2]) if numbers else ""
 
 
 def _containers(innermost: str) -> Iterator[str]:
@@ -858,9 +864,10 @@ def _is_same(operation: Operation, value: Value) -> bool:
     """Whether an operation hands on the same numbers, token by token."""
     tensor = operation.output.tensor
     return (
-        operation.name in _UNCHANGED
+        operation.name in _UNCHANGED | {"getitem"}
         and tensor.numel() == value.tensor.numel()
         and tensor.shape[-1] == value.tensor.shape[-1]
+        and (operation.name != "getitem" or torch.equal(tensor.reshape(-1), value.tensor.reshape(-1)))
     )
 
 

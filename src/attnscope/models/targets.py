@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -13,7 +15,6 @@ from attnscope.models.encode import Encoded, is_encoder_decoder
 
 _LISTED = 50
 """Up to so many names are listed to who gave a wrong one."""
-Choice = int | str | None
 Position = int | Literal["each"] | None
 
 
@@ -65,7 +66,7 @@ class Target:
         if is_encoder_decoder(self.model):
             ids = self.inputs.inputs.get("decoder_input_ids")
         else:
-            ids = self.inputs.inputs.get("input_ids") if _is_causal(self.model) else None
+            ids = self.inputs.inputs.get("input_ids") if self.model.can_generate() else None
         following = [] if ids is None else ids[0, 1:].tolist()
         return following if self.inputs.last is None else [*following, self.inputs.last]
 
@@ -83,28 +84,35 @@ class Target:
 
     def _span(self, start: Tensor, end: Tensor) -> Tensor:
         """The predicted answer, or the one that begins and ends at two given tokens."""
-        first, last = self.choice if isinstance(self.choice, tuple | list) else (int(start.argmax()), int(end.argmax()))
-        if not (isinstance(first, int) and isinstance(last, int) and 0 <= first < len(start) and 0 <= last < len(end)):
-            raise InputError(f"an answer is two token numbers from 0 to {len(start) - 1}, not {self.choice!r}")
+        first, last = _likeliest(start, end) if self.choice is None else self._ends(len(start))
         self.names.append(f"answer from token {first} to {last}")
         return start[first] + end[last]
 
+    def _ends(self, length: int) -> tuple[int, int]:
+        given = self.choice if isinstance(self.choice, tuple | list) else ()
+        if len(given) != 2 or not all(isinstance(one, int | np.integer) and 0 <= one < length for one in given):
+            raise InputError(f"an answer is two token numbers from 0 to {length - 1}, not {self.choice!r}")
+        first, last = map(int, given)
+        if last < first:
+            raise InputError(f"an answer ends where it begins or later, so from token {first} to {last} is none")
+        return first, last
+
     def _position(self, length: int) -> int:
         if self.position is not None:
-            if not isinstance(self.position, int):
+            if not isinstance(self.position, int | np.integer):
                 raise InputError(f"position is a token's number, counted from 0, or 'each'; not {self.position!r}")
             if not -length <= self.position < length:
                 raise InputError(f"there is no token {self.position}; the text has {length}, counted from 0")
-            return self.position
+            return int(self.position)
         mask = getattr(self.tokenizer, "mask_token_id", None)
         ids = self.inputs.inputs.get("input_ids")
         if mask is not None and ids is not None and bool((ids[0] == mask).any()):
             return int((ids[0] == mask).nonzero()[0])
-        if _is_causal(self.model) or is_encoder_decoder(self.model):
+        if self.model.can_generate() or is_encoder_decoder(self.model):
             return length - 1
         raise InputError("the model has logits for each token; say which token is meant: position=")
 
-    def _index(self, choice: Choice, logits: Tensor) -> int:
+    def _index(self, choice: Any, logits: Tensor) -> int:
         if choice is None:
             return int(logits.argmax())
         names = self._names(len(logits))
@@ -112,8 +120,8 @@ class Target:
             return names[choice]
         if isinstance(choice, str) and choice.isdecimal():
             choice = int(choice)
-        if isinstance(choice, int) and 0 <= choice < len(logits):
-            return choice
+        if isinstance(choice, int | np.integer) and 0 <= choice < len(logits):
+            return int(choice)
         if names and len(names) <= _LISTED:
             raise unknown("target", str(choice), [f"{name} ({index})" for name, index in names.items()])
         close = " or ".join(map(repr, near(choice, names))) if isinstance(choice, str) else ""
@@ -138,6 +146,9 @@ class Target:
         return [names.get(place, str(place)) for place in places]
 
 
-def _is_causal(model: PreTrainedModel) -> bool:
-    """Whether a model's logits are about the token that follows."""
-    return type(model).__name__.endswith(("ForCausalLM", "LMHeadModel"))
+def _likeliest(start: Tensor, end: Tensor) -> tuple[int, int]:
+    """The ends of the answer with the largest sum of logits, of those that end where they begin or later."""
+    sums = start[:, None] + end
+    allowed = torch.ones_like(sums, dtype=torch.bool).triu()
+    place = int(sums.detach().masked_fill(~allowed, -torch.inf).argmax())
+    return divmod(place, len(end))

@@ -92,7 +92,7 @@ def words(models: Models, request: WordsRequest, progress: Progress) -> Parcel:
 def _decided(model: Model, inputs: Encoded) -> Decision:
     """What is decided about this text, if it is one text alone that is decided on."""
     if model.is_encoder_decoder:
-        return Decision("none", reason=f"{model.name} reads one text and writes another, so its words have two sides")
+        return Decision("none", reason=f"{model.name} has an encoder and a decoder, so its words have two sides")
     return decision(model, inputs)
 
 
