@@ -142,8 +142,6 @@ def _notes(result: xr.Dataset) -> list[str]:
             f"Words are listed if they change at a false discovery rate of {SURE:g} (q); ± is one standard error, over "
             "texts."
         )
-    else:
-        said.append("One text can't tell a change from chance; several texts can.")
     if result.attrs["noise"] == "none":
         said.append("No noise floor was measured: --noise int8 compares with what rounding the weights does.")
     elif "above_noise_q" in result:
