@@ -121,7 +121,7 @@ def _noise(result: xr.Dataset) -> str:
     return (
         f"{said}; {counted}: {_first(beyond)}."
         if len(beyond) <= len(inside)
-        else f"{said}; {counted}. Within the noise: {_first(inside)}."
+        else f"{said}; {counted}. Not told from it: {_first(inside)}."
     )
 
 

@@ -148,10 +148,9 @@ def _notes(result: xr.Dataset) -> list[str]:
         inside = int((~above_noise(result)).sum())
         count = result["jensen_shannon"].size
         what = "heads" if "head" in result["jensen_shannon"].dims else "layers"
-        said.append(
-            f"Within the noise: {inside} of {count} {what}, and words that change by less than "
-            f"{word_noise(result):.2g} even shares."
-        )
+        least = word_noise(result)
+        words = f", and words that change by less than {least:.2g} even shares" if least else ""
+        said.append(f"Not told from the noise: {inside} of {count} {what}{words}.")
     return said
 
 
