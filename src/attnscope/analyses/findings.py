@@ -19,6 +19,8 @@ _MOST = 3
 _LISTED = 12
 _LEAST_SHOWN = 0.005
 """A word's change that is smaller rounds to nothing, and is not worth a sentence."""
+_LEAST_SHARE = 0.001
+"""A kind of tokens whose share changes by less neither falls nor rises, in the digits that are shown."""
 _NOISY = 0.95
 """A word's change is told from noise if it is larger than that of so many words under noise."""
 
@@ -28,7 +30,16 @@ def sentences(result: xr.Dataset) -> list[str]:
     matched = _matching(result)
     if float(result["total_variation"].max()) == 0:
         return [*matched, f"Nothing changed: {result.attrs['measure']} is the same in both models, in every layer."]
-    found = [_layers(result), _noise(result), _edges(result), _categories(result), *_roles(result), _words(result)]
+    found = [
+        _layers(result),
+        _heads(result),
+        _noise(result),
+        _edges(result),
+        _categories(result),
+        *_roles(result),
+        _words(result),
+        _draws(int(result.attrs["texts"])),
+    ]
     return [*matched, *(sentence for sentence in found if sentence)]
 
 
@@ -49,11 +60,10 @@ def _matching(result: xr.Dataset) -> list[str]:
 
 
 def _layers(result: xr.Dataset) -> str:
-    values = _by_layer(result["jensen_shannon"]).to_numpy()
-    numbers = [int(layer) for layer in result["layer"].to_numpy()]
-    same = [number for number, value in zip(numbers, values, strict=True) if value == 0]
-    begun = f"{_named('Layer', same)} did not change at all. " if same else ""
-    values, numbers = values[values > 0], [number for number in numbers if number not in same]
+    changed = _by_layer(result["total_variation"]).to_numpy() > 0
+    numbers = result["layer"].to_numpy()
+    begun = "" if changed.all() else f"{_named('Layer', numbers[~changed].tolist())} did not change at all. "
+    values, numbers = _by_layer(result["jensen_shannon"]).to_numpy()[changed], numbers[changed].tolist()
     most = values >= (values.max() + values.min()) / 2
     moved = [number for number, high in zip(numbers, most, strict=True) if high]
     mean = nats(values[most].mean())
@@ -63,6 +73,25 @@ def _layers(result: xr.Dataset) -> str:
     least = int(values.argmin())
     others = nats(values[~most].mean())
     return f"{said}, {others} in the others, least in layer {numbers[least]} ({nats(values[least])})."
+
+
+def _heads(result: xr.Dataset) -> str:
+    """Which heads moved most, and of a layer of which only some did, which."""
+    values = result["jensen_shannon"]
+    if "head" not in values.dims:
+        return ""
+    changed = (result["total_variation"] > 0).transpose("layer", "head").to_numpy()
+    heads = result["head"].to_numpy()
+    some = [
+        f"In layer {int(layer)} only {_named('head', heads[row].tolist())} changed. "
+        for layer, row in zip(result["layer"].to_numpy(), changed, strict=True)
+        if row.any() and not row.all()
+    ]
+    array = values.transpose("layer", "head").to_numpy()
+    order = np.argsort(-array, axis=None, kind="stable")[: min(_MOST, int(changed.sum()))]
+    places = np.stack(np.unravel_index(order, array.shape), -1)
+    said = [f"{_place_name(values, place)} ({nats(float(array[tuple(place)]))} nats)" for place in places]
+    return f"{''.join(some)}Head{'s' if len(said) > 1 else ''} that moved most: {', '.join(said)}."
 
 
 def nats(value: float) -> str:
@@ -81,14 +110,24 @@ def _noise(result: xr.Dataset) -> str:
     else:
         said = f"On average the change is {_times(float(change.mean()) / float(noise.mean()))} times {floor}"
     if "above_noise_q" not in result:
-        return f"{said}; one text does not tell it from chance."
+        return f"{said}."
     sure = above_noise(result).to_numpy()
     counted = f"{int(sure.sum())} of {change.size} {what} changed more than it (false discovery rate {SURE:g})"
-    rest = [_place_name(change, place) for place in np.argwhere(~sure)]
-    if not rest or not sure.any():
+    inside = [_place_name(change, place) for place in np.argwhere(~sure)]
+    beyond = [_place_name(change, place) for place in np.argwhere(sure)]
+    if not inside or not beyond:
         return f"{said}; {counted}."
-    more = f" and {len(rest) - _LISTED} more" if len(rest) > _LISTED else ""
-    return f"{said}; {counted}. Within the noise: {', '.join(rest[:_LISTED])}{more}."
+    # The fewer of the two are worth a list.
+    return (
+        f"{said}; {counted}: {_first(beyond)}."
+        if len(beyond) <= len(inside)
+        else f"{said}; {counted}. Not told from it: {_first(inside)}."
+    )
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
 
 
 def above_noise(result: xr.Dataset) -> xr.DataArray:
@@ -103,6 +142,8 @@ def _place_name(values: xr.DataArray, place: NDArray[np.integer[Any]]) -> str:
 
 
 def _times(ratio: float) -> str:
+    if ratio < 0.05:
+        return "less than 0.1"
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
@@ -125,6 +166,9 @@ def _categories(result: xr.Dataset) -> str:
     means = named if named.sizes["category"] else means
     changes = (means.sel(model="tuned") - means.sel(model="base")).to_numpy()
     place = int(np.abs(changes).argmax())
+    if abs(changes[place]) < _LEAST_SHARE:
+        names = _listing([str(name) for name in means["category"].to_numpy()])
+        return f"The share of {names} changed by less than {100 * _LEAST_SHARE:g} points, over all layers."
     name = str(means["category"].to_numpy()[place])
     before, after = (float(means.sel(model=model)[place]) for model in ("base", "tuned"))
     verb = "fell" if after < before else "rose"
@@ -173,7 +217,23 @@ def _words(result: xr.Dataset) -> str:
     ]
     if parts:
         return f"Words that {'; that '.join(parts)} (in even shares)."
-    return "No word gained or lost attention beyond chance and noise."
+    noisy = "noise_word_mean_change" in result
+    if "word_q" not in result:
+        return f"No word gained or lost attention beyond {'noise' if noisy else f'{_LEAST_SHOWN:g} even shares'}."
+    if int(result["word_texts"].max()) < LEAST_TEXTS:
+        return f"No word stands in {LEAST_TEXTS} texts, which it takes to tell its change from chance."
+    return f"No word gained or lost attention beyond chance{' and noise' * noisy}."
+
+
+def _draws(texts: int) -> str:
+    """What so few texts can't tell."""
+    if texts == 1:
+        return "One text does not tell a change from chance."
+    if texts < LEAST_TEXTS:
+        return (
+            f"Intervals over {texts} texts are too narrow, as these are few to draw from; take {LEAST_TEXTS} or more."
+        )
+    return ""
 
 
 def words_that_moved(result: xr.Dataset, count: int = _MOST) -> tuple[list[int], list[int]]:
@@ -227,5 +287,9 @@ def _named(what: str, numbers: Sequence[int]) -> str:
         else:
             runs.append([number])
     parts = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]
-    joined = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"{what}{'s' if len(numbers) > 1 else ''} {joined}"
+    return f"{what}{'s' if len(numbers) > 1 else ''} {_listing(parts)}"
+
+
+def _listing(parts: Sequence[str]) -> str:
+    """One, one and two, or one, two and three."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

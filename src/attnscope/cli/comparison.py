@@ -142,18 +142,15 @@ def _notes(result: xr.Dataset) -> list[str]:
             f"Words are listed if they change at a false discovery rate of {SURE:g} (q); ± is one standard error, over "
             "texts."
         )
-    else:
-        said.append("One text can't tell a change from chance; several texts can.")
     if result.attrs["noise"] == "none":
         said.append("No noise floor was measured: --noise int8 compares with what rounding the weights does.")
     elif "above_noise_q" in result:
         inside = int((~above_noise(result)).sum())
         count = result["jensen_shannon"].size
         what = "heads" if "head" in result["jensen_shannon"].dims else "layers"
-        said.append(
-            f"Within the noise: {inside} of {count} {what}, and words that change by less than "
-            f"{word_noise(result):.2g} even shares."
-        )
+        least = word_noise(result)
+        words = f", and words that change by less than {least:.2g} even shares" if least else ""
+        said.append(f"Not told from the noise: {inside} of {count} {what}{words}.")
     return said
 
 

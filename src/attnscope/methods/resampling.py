@@ -39,7 +39,9 @@ def bootstrap(
             means[:, start : start + size] = (drawn @ filled).T / sizes
     tail = (1 - level) / 2
     if gaps:
-        bounds = np.nanquantile(means, [tail, 1 - tail], axis=1)
+        bounds: Values = np.full((2, len(means)), np.nan)
+        some = known.any(0)  # of what has no number in any text there is no interval
+        bounds[:, some] = np.nanquantile(means[some], [tail, 1 - tail], axis=1)
     else:
         means.sort(-1)
         bounds = np.stack([_between(means, share * (draws - 1)) for share in (tail, 1 - tail)])

@@ -48,6 +48,8 @@ _HEADS = {
     "SEQ_2_SEQ_LM": "AutoModelForSeq2SeqLM",
 }
 """PEFT's task types, and the class a base model of such an adapter is loaded with."""
+_CLASSIFIERS = {"classifier", "score"}
+"""What PEFT saves as the head of a classifier, whether it is told to or not."""
 
 
 @dataclass(frozen=True)
@@ -217,11 +219,14 @@ def _model(
 
 def _class_for(config: PreTrainedConfig, source: _Source) -> Any:
     """The class the checkpoint was saved from, so that its task head comes along; GGUF files are language models."""
-    for name in config.architectures or ():
-        kind = getattr(transformers, name, None)
-        if isinstance(kind, type) and issubclass(kind, PreTrainedModel):
-            return kind
-    return AutoModel if source.gguf is None else AutoModelForCausalLM
+    found = next(filter(None, map(_class_named, config.architectures or ())), None)
+    return found or (AutoModel if source.gguf is None else AutoModelForCausalLM)
+
+
+def _class_named(name: Any) -> Any:
+    """The model class of that name in Transformers; None if there is none."""
+    kind = getattr(transformers, str(name), None)
+    return kind if isinstance(kind, type) and issubclass(kind, PreTrainedModel) else None
 
 
 def _check_complete(source: _Source, report: Mapping[str, Any], supplied: set[str]) -> None:
@@ -254,7 +259,8 @@ class _Adapter:
     """A PEFT adapter: its folder, task and the modules it replaces as a whole."""
 
     path: Path
-    task: str | None
+    kind: Any
+    """The class of Transformers that its base is loaded as; None where its settings do not tell."""
     own_modules: set[str]
     labels: int | None
     names: dict[int, str] | None
@@ -266,8 +272,8 @@ class _Adapter:
         if self.names is not None:
             config.id2label = self.names
             config.label2id = {name: number for number, name in self.names.items()}
-        head = _HEADS.get(self.task or "")
-        return _class_for(config, source) if head is None else getattr(transformers, head)
+        fits = self.kind is not None and isinstance(config, getattr(self.kind, "config_class", None) or object)
+        return self.kind if fits else _class_for(config, source)
 
 
 def is_adapter(path: str) -> bool:
@@ -342,9 +348,18 @@ def _adapter_settings(path: Path) -> _Adapter:
     own: set[str] = set(settings.get("modules_to_save") or ())
     task = settings.get("task_type")
     if task in {"SEQ_CLS", "TOKEN_CLS"}:
-        own |= {"classifier", "score"}
+        own |= _CLASSIFIERS
     count = _label_count(path, own)
-    return _Adapter(path, task, own, count, _label_names(path, count))
+    return _Adapter(path, _adapted_class(settings), own, count, _label_names(path, count))
+
+
+def _adapted_class(settings: Mapping[str, Any]) -> Any:
+    """The class that an adapter's task asks for; without a task PEFT writes down the class itself."""
+    head = _HEADS.get(str(settings.get("task_type")))
+    if head is not None:
+        return getattr(transformers, head)
+    mapping = settings.get("auto_mapping")
+    return _class_named(mapping.get("base_model_class")) if isinstance(mapping, dict) else None
 
 
 def _label_names(path: Path, count: int | None) -> dict[int, str] | None:
@@ -363,7 +378,10 @@ def _label_names(path: Path, count: int | None) -> dict[int, str] | None:
 
 
 def _label_count(path: Path, own: set[str]) -> int | None:
-    """How many classes the adapter's own head has: the rows of its last weight."""
+    """How many classes the adapter's own head has: the rows of its last weight.
+
+    Other modules may be saved with it, such as DistilBERT's pre_classifier, which stands before the head.
+    """
     try:
         names = _weight_names(path)
     except (SafetensorError, OSError) as error:
@@ -374,7 +392,8 @@ def _label_count(path: Path, own: set[str]) -> int | None:
             for key in names
             if key.endswith("weight") and own & set(key.split(".")) and "lora" not in key
         }
-    return rows[max(rows)] if rows else None
+    heads = [key for key in rows if _CLASSIFIERS & set(key.split("."))]
+    return rows[max(heads or rows)] if rows else None
 
 
 def _merged(model: PreTrainedModel, adapter: _Adapter) -> PreTrainedModel:

@@ -23,6 +23,8 @@ _MOST_NUMBERS = 24
 """With more heads, or layers, cells are too small for numbers."""
 _ROW = 0.235
 """Inches of a word's row."""
+_LEAST_ROWS = 8
+"""Rows there is room for, so that few words stand together at the top."""
 _NARROWEST = 2.6
 _EDGES = (1.3, 1.7)
 """Inches around the cells, for labels and the scale."""
@@ -115,15 +117,15 @@ def _draw_cells(page: Page, ax: Axes, result: xr.Dataset) -> None:
             column - 0.36, row - 0.34, marker="o", markersize=3.2, color=palette.PAPER, markeredgecolor=palette.OCHRE
         )
     _ticks(ax, "x", [str(head) for head in result["head"].to_numpy()])
-    _ticks(ax, "y", [str(layer) for layer in result["layer"].to_numpy()])
+    _ticks(ax, "y", _layers(result))
     ax.set_ylabel("layer", labelpad=6, **style(8.0, palette.MUTED))
     quiet = int(_quiet(result).sum())
-    note = f"head      ○ within the noise: {quiet}" if quiet else "head"
+    note = f"head      ○ not told from noise: {quiet}" if quiet else "head"
     ax.set_xlabel(note, labelpad=6, **style(8.0, palette.MUTED))
     bar = page.colorbar(image, ax=ax, location="right", shrink=0.6, aspect=14, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8, labelcolor=palette.INK, labelfontfamily=lettering.BASE)
-    bar.ax.set_title("nats", loc="left", pad=8, **style(8.0, palette.MUTED))
+    bar.set_label("nats", **style(8.0, palette.MUTED))
     _clean(ax)
 
 
@@ -148,7 +150,7 @@ def _draw_bars(ax: Axes, result: xr.Dataset) -> None:
         )  # fmt: skip
     ax.invert_yaxis()
     ax.set_xlim(0, 1.2 * max(room, float(ends.max())))
-    _ticks(ax, "y", [str(layer) for layer in result["layer"].to_numpy()])
+    _ticks(ax, "y", _layers(result))
     ax.set_ylabel("layer", labelpad=6, **style(8.0, palette.MUTED))
     if "jensen_shannon_interval" in result:
         ax.set_xlabel("lines: 95 % intervals over texts", labelpad=6, **style(8.0, palette.MUTED))
@@ -165,8 +167,15 @@ def draw_words(page: Page, result: xr.Dataset, places: Sequence[int]) -> Axes:
     _draw_lollipops(ax, _names(result, places), result["word_mean_change"].to_numpy()[list(places)], errors)
     texts = "" if errors is None else "; lines: 95 % intervals over texts"
     note = f"what it gets, after less before, in even shares{texts}"
-    _title(ax, "Words that gained and lost", note if places else "none beyond chance and noise")
+    _title(ax, "Words that gained and lost", note if places else _none(result))
     return ax
+
+
+def _none(result: xr.Dataset) -> str:
+    """What no word passed."""
+    tested = {"chance": "word_q", "noise": "noise_word_mean_change"}
+    beyond = " and ".join(name for name, variable in tested.items() if variable in result)
+    return f"none beyond {beyond}" if beyond else "none"
 
 
 def draw_class_words(page: Page, classes: xr.Dataset, places: Sequence[int]) -> Axes:
@@ -187,6 +196,9 @@ def _draw_lollipops(
     ax: Axes, names: Sequence[str], values: NDArray[np.floating[Any]], errors: NDArray[np.floating[Any]] | None
 ) -> None:
     """One row a word: a dot at its value, gains in the second model's colour, losses in the first's."""
+    if not names:  # an empty scale would look like values that are missing
+        ax.set_axis_off()
+        return
     rows = np.arange(len(names))
     ax.axvline(0, color=palette.MUTED, linewidth=0.9, zorder=1)
     for gained, colour in ((True, palette.TEAL), (False, palette.PURPLE)):
@@ -197,7 +209,7 @@ def _draw_lollipops(
             ax.hlines(rows[chosen], low, high, color=palette.INK, linewidth=1.0, zorder=3)
         ax.plot(values[chosen], rows[chosen], "o", color=colour, markersize=6, zorder=4)
     ax.set_yticks(rows, names, **style(8.5, palette.INK))
-    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    ax.set_ylim(max(len(names), _LEAST_ROWS) - 0.4, -0.6)
     _number_axis(ax, "x")
 
 
@@ -228,6 +240,14 @@ def draw_categories(page: Page, result: xr.Dataset) -> list[Axes]:
     for text, colour in zip(legend.get_texts(), (palette.PURPLE, palette.TEAL), strict=True):
         text.set_color(colour)
     return axes
+
+
+def _layers(result: xr.Dataset) -> list[str]:
+    """The layers by number; where those of another depth stand for them, both: 2→5."""
+    names = [str(layer) for layer in result["layer"].to_numpy()]
+    if "tuned_layer" not in result.coords:
+        return names
+    return [f"{one}→{other}" for one, other in zip(names, result["tuned_layer"].to_numpy(), strict=True)]
 
 
 def _quiet(result: xr.Dataset) -> NDArray[np.bool_]:

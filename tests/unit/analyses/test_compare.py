@@ -13,7 +13,7 @@ from scipy.spatial import distance
 import attnscope as ats
 from attnscope.analyses import compare as analysis
 from attnscope.analyses.compare import Tally
-from attnscope.analyses.findings import word_noise, words_that_moved
+from attnscope.analyses.findings import sentences, word_noise, words_that_moved
 from attnscope.methods.comparison import DIFFERENCES
 from attnscope.models.quantise import quantised, rounded
 from tests import zoo
@@ -92,6 +92,64 @@ def test_a_frozen_layer_does_not_change_and_a_changed_one_does(bert: ats.Model) 
     lower = ats.compare(bert, perturbed(bert, "layer.0.attention"), TEXTS)
     assert (lower["total_variation"] > 0).all()
     assert "Layer 2 moved most" in found.attrs["summary"]
+
+
+def with_other_queries(model: ats.Model, layer: int, head: int) -> ats.Model:
+    """The model with other queries in one head."""
+    hf_model = copy.deepcopy(model.hf_model)
+    width = hf_model.config.hidden_size // hf_model.config.num_attention_heads
+    with torch.no_grad():
+        rows = hf_model.encoder.layer[layer - 1].attention.self.query.weight[(head - 1) * width : head * width]
+        rows.add_(torch.randn(rows.shape, generator=torch.Generator().manual_seed(0)))
+    return ats.Model(hf_model, model.tokenizer, name="changed")
+
+
+def test_the_one_head_that_changed_is_named(bert: ats.Model) -> None:
+    """Nothing else of its layer changes, and all of the next does."""
+    low = ats.compare(bert, with_other_queries(bert, 1, 3), TEXTS)
+    moved = low["jensen_shannon"]
+    np.testing.assert_array_equal(moved.sel(layer=1) > 0, [False, False, True, False])
+    assert (moved.sel(layer=2) > 0).all()
+    second = float(moved.sel(layer=2).max())
+    assert float(moved.sel(layer=1, head=3)) > second
+    said = low.attrs["summary"]
+    assert f"In layer 1 only head 3 changed. Heads that moved most: 1-3 ({float(moved[0, 2]):.3f} nats), 2-" in said
+    assert f"({second:.3f} nats)" in said
+    high = ats.compare(bert, with_other_queries(bert, 2, 3), TEXTS * 2, noise="int8").attrs["summary"].splitlines()
+    assert high[0].startswith("Layer 1 did not change at all. Layer 2 moved most")
+    assert high[1].startswith("In layer 2 only head 3 changed. Head that moved most: 2-3 (")
+    assert high[2].endswith("1 of 8 heads changed more than it (false discovery rate 0.05): 2-3.")
+
+
+def test_what_hardly_changed_is_said_to_hardly_change(bert: ats.Model) -> None:
+    """Not that a share rose from 20.0% to 20.0%, or that a change is 0.0 times the noise."""
+    hf_model = copy.deepcopy(bert.hf_model)
+    with torch.no_grad():
+        hf_model.encoder.layer[1].attention.self.query.weight[0, 0] += 1e-4
+    said = ats.compare(bert, ats.Model(hf_model, bert.tokenizer, name="near"), TEXTS * 2, noise="int8").attrs["summary"]
+    assert "On average the change is less than 0.1 times that of bert (int8)" in said
+    assert "The share of [CLS], [SEP] and comma and full stop changed by less than 0.1 points, over all layers." in said
+
+
+def test_a_change_too_small_for_a_divergence_is_a_change(bert: ats.Model) -> None:
+    found = ats.compare(bert, perturbed(bert, "layer.1.attention"), TEXTS)
+    found["jensen_shannon"][:] = 0  # of shares that differ in the last digit, all of it may be lost in rounding
+    said = sentences(found)
+    assert (
+        said[0] == "Layer 1 did not change at all. Layer 2 moved most: Jensen–Shannon divergence 0.000 nats on average."
+    )
+
+
+def test_few_texts_are_said_to_be_few(bert: ats.Model, other: ats.Model) -> None:
+    said = {count: ats.compare(bert, other, (TEXTS * 2)[:count]).attrs["summary"] for count in (1, 2, 5)}
+    assert said[1].endswith("One text does not tell a change from chance.")
+    assert "No word stands in 5 texts, which it takes to tell its change from chance." in said[2]
+    assert said[2].endswith("Intervals over 2 texts are too narrow, being few to draw from; take 5 or more.")
+    assert "too narrow" not in said[5]
+    near = perturbed(bert, "attention", 1e-4)
+    assert "beyond 0.005 even shares." in ats.compare(bert, near, TEXTS[0]).attrs["summary"]
+    assert "beyond noise." in ats.compare(bert, near, TEXTS[0], noise="int8").attrs["summary"]
+    assert "beyond chance." in ats.compare(bert, near, TEXTS * 2).attrs["summary"]
 
 
 @pytest.mark.parametrize(("part", "weights", "norms"), [("1.output.dense", 3, 3), ("1.attention.self.value", 3, 2)])

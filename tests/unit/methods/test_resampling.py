@@ -49,6 +49,16 @@ def test_texts_without_a_number_are_left_out(values: np.ndarray) -> None:
     assert found.p[0, 0] == pytest.approx(stats.ttest_1samp(kept, 0).pvalue)
 
 
+def test_what_has_no_number_in_any_text_has_no_interval(values: np.ndarray) -> None:
+    gaps = values.copy()
+    gaps[:, 1, 2] = np.nan
+    found = resampling.bootstrap(gaps)
+    assert np.isnan(found[:, 1, 2]).all()
+    np.testing.assert_allclose(
+        np.delete(found.reshape(2, -1), 5, 1), np.delete(resampling.bootstrap(values).reshape(2, -1), 5, 1)
+    )
+
+
 def test_the_paired_test_against_scipy(values: np.ndarray) -> None:
     found = resampling.paired_test(values)
     np.testing.assert_allclose(found.mean, values.mean(0))

@@ -353,6 +353,26 @@ def test_an_adapter_brings_its_head_and_the_names_of_its_classes(saved: Path, tm
     assert plain.hf_model.config.id2label[2] == "LABEL_2"
 
 
+def test_an_adapter_brings_the_layer_before_its_head(tmp_path: Path) -> None:
+    """DistilBERT's classifier has two layers of its own, of which the first is as wide as the model."""
+    base = zoo.save(zoo.build("distilbert"), tmp_path / "base")
+    head = zoo.build_head("distilbert", "AutoModelForSequenceClassification")
+    settings = LoraConfig(task_type="SEQ_CLS", target_modules=["q_lin"], modules_to_save=["pre_classifier"])
+    get_peft_model(head, settings).save_pretrained(tmp_path / "adapter")
+    model: Any = ats.Model.from_pretrained(base, adapter=tmp_path / "adapter").hf_model
+    assert model.config.num_labels == zoo.LABELS
+    assert torch.equal(model.pre_classifier.weight, head.pre_classifier.modules_to_save["default"].weight)
+
+
+def test_an_adapter_without_a_task_goes_on_the_class_it_was_made_for(saved: Path, tmp_path: Path) -> None:
+    head = zoo.build_head("bert", "AutoModelForSequenceClassification")
+    settings = LoraConfig(target_modules=["query"], modules_to_save=["classifier"])
+    get_peft_model(head, settings).save_pretrained(tmp_path / "adapter")
+    model = ats.Model.from_pretrained(saved, adapter=tmp_path / "adapter")
+    assert type(model.hf_model).__name__ == "BertForSequenceClassification"
+    assert model.hf_model.config.num_labels == zoo.LABELS
+
+
 def test_a_folder_with_an_adapter_and_the_names_of_classes_is_an_adapter(saved: Path, tmp_path: Path) -> None:
     adapter = classifying(tmp_path / "adapter", {"0": "bad", "1": "neither", "2": "good"})
     settings = json.loads((adapter / "adapter_config.json").read_text())

@@ -59,7 +59,7 @@ def test_heads_within_the_noise_are_marked(found):
     assert len(matrix_figure(loud).axes[0].lines) == 0
     figure = matrix_figure(silent)
     assert len(figure.axes[0].lines) == silent["jensen_shannon"].size
-    assert "within the noise: 8" in figure.axes[0].get_xlabel()
+    assert "not told from noise: 8" in figure.axes[0].get_xlabel()
 
 
 def test_words_have_their_values_and_intervals(found):
@@ -83,6 +83,29 @@ def test_measures_without_heads_and_single_texts_are_drawn():
     ):
         drawn(comparison_figure(result, list(range(3))))
         drawn(word_figure(result, []))
+
+
+def test_the_scale_of_a_small_matrix_stands_clear_of_the_title(found):
+    figure = comparison_figure(found, [])
+    renderer = drawn(figure)
+    cells = next(ax for ax in figure.axes if ax.images)
+    note = next(text for text in cells.texts if "in nats" in text.get_text()).get_window_extent(renderer)
+    scale = next(ax for ax in figure.axes if ax.get_ylabel() == "nats")
+    names = [scale.yaxis.label, *(label for label in scale.get_yticklabels() if label.get_text())]
+    assert not any(label.get_window_extent(renderer).overlaps(note) for label in names)
+
+
+def test_without_words_there_is_no_empty_scale(found):
+    assert not word_figure(found, []).axes[0].axison
+    noteless = word_figure(found.drop_vars("noise_word_mean_change"), []).axes[0]
+    assert [text.get_text() for text in noteless.texts] == ["none beyond chance"]
+    low, high = sorted(word_figure(found, [0]).axes[0].get_ylim())
+    assert high - low > 7  # one word does not fill the page
+
+
+def test_layers_of_another_depth_are_named_beside_those_they_stand_for(found):
+    matched = found.assign_coords(tuned_layer=("layer", [3, 5]))
+    assert [label.get_text() for label in matrix_figure(matched).axes[0].get_yticklabels()] == ["1→3", "2→5"]
 
 
 def test_kinds_of_tokens_before_and_after(found):
