@@ -11,6 +11,8 @@ from attnscope.artifacts.session import Example, Limits
 CHARACTERS, TOKENS = 20_000, 512
 BODY_BYTES = 1 << 19
 """Enough for two texts of the greatest length with each letter written as an escape."""
+PATIENCE = 20.0
+"""Seconds that a request's head may take to arrive, and its body."""
 KEPT_BYTES = 1 << 30
 """Of results, on disk."""
 
