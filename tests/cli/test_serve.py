@@ -130,7 +130,7 @@ def test_a_server_for_others_makes_up_a_token(bert):
 
 def test_a_token_from_the_environment(bert):
     token = "a-token-of-my-own"
-    with serving(bert, "--no-cache", ATTNSCOPE_TOKEN=token) as (process, url):
+    with serving(bert, "--no-cache", "--memory", "inf", ATTNSCOPE_TOKEN=token) as (process, url):
         assert url.endswith(f"?token={token}")
         with httpx2.Client(base_url=url.partition("?")[0]) as client:
             assert client.get("/api/session").status_code == 401
@@ -175,7 +175,9 @@ def test_models_that_are_none_are_refused_before_anything_is_served(refused, ber
     (tmp_path / "empty").mkdir()
     assert "config.json" in refused("serve", tmp_path / "empty", *fixed)
     vit = zoo.save(zoo.build("vit"), tmp_path / "vit")
-    assert "tokenizer" in refused("serve", vit, *fixed)
+    assert "vit has no tokenizer" in refused("serve", vit, *fixed)
+    assert "vit has no tokenizer" in refused("serve", bert, vit, *fixed)
+    assert "name is empty" in refused("serve", bert, "", *fixed)
     pickled = zoo.save(zoo.build("bert"), tmp_path / "pickled")
     (pickled / "model.safetensors").unlink()
     torch.save(zoo.build("bert").state_dict(), pickled / "pytorch_model.bin")
@@ -188,6 +190,8 @@ def test_options_that_are_none(refused, run, bert, tmp_path):
     (tmp_path / "file").write_text("mine")
     assert "--no-cache" in refused("serve", bert, "--cache", tmp_path / "file", *fixed)
     assert "can't be read" in refused("serve", bert, "--corpus", tmp_path / "missing", "--no-cache", *fixed)
+    for option in ("--cache", "--corpus"):
+        assert "home folder" in refused("serve", bert, option, "~nobody-of-that-name/texts", *fixed)
     for token in ("short", "", "with a blank in it", "ümlaut-ümlaut-ümlaut", "a;b;c;d;e;f;g;h;i;j"):
         assert "token is" in refused("serve", bert, "--token", token, "--no-cache", *fixed)
     assert run("serve", bert, "--port", "70000").exit_code == 2

@@ -119,6 +119,22 @@ def test_what_waits_is_cancelled_without_ever_being_begun(make):
     assert waiting.runs == 0
 
 
+def test_tickets_that_were_given_back_leave_nothing_behind(make):
+    jobs, work, waiting = make(workers=1), Work(held=True), Work()
+    stays = jobs.submit(task("one", work))
+    assert work.begun.wait(30)
+    for _ in range(5):
+        jobs.cancel(jobs.submit(task("one", work)).id)
+        jobs.cancel(jobs.submit(task("two", waiting)).id)
+    running = jobs._works["one"]
+    assert [ticket.id for ticket in running.tickets] == [stays.id]
+    kept = [ticket.work.task.work for ticket in jobs._tickets.values() if ticket.work is not running]
+    assert len(kept) == 5
+    assert waiting not in kept  # and with it the texts it was to be done on
+    work.go.set()
+    assert ended(jobs, stays).state == "done"
+
+
 def test_cancelling_what_is_over_or_unknown(make):
     jobs = make()
     job = ended(jobs, jobs.submit(task("one", Work())))
@@ -209,6 +225,11 @@ def test_a_mistake_is_a_sentence_and_a_defect_is_in_the_log_alone(make, caplog):
     job = ended(jobs, jobs.submit(task("one", mistaken)))
     assert (job.state, job.message, job.result) == ("failed", "this won't do", None)
     assert not caplog.records
+
+    def wordy(_: Progress) -> None:
+        raise InputError("x" * 20_000)
+
+    assert ended(jobs, jobs.submit(task("long", wordy))).message == "x" * 1_000 + "…"
     job = ended(jobs, jobs.submit(task("two", broken)))
     assert (job.state, job.message) == ("failed", DEFECT)
     assert "a secret of the inside" in caplog.text

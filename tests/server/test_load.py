@@ -1,5 +1,6 @@
 """A real server on a real socket, and many who ask at once."""
 
+import contextlib
 import http.client
 import json
 import resource
@@ -11,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
+import pytest
 
 from attnscope.artifacts import Answer, Parcel
+from attnscope.server import listen
 from tests.server.asking import FINAL, ask, finish, parcel_of
 
 CLIENTS = 50
@@ -105,6 +108,33 @@ def test_what_is_no_http(served):
             assert not connection.recv(1000).startswith(b"HTTP/1.1 2")
     with httpx2.Client(base_url=url, timeout=60) as client:
         assert client.get("/api/session").status_code == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "])
+def test_a_connection_on_which_no_request_arrives_is_closed(served, monkeypatch, begun):
+    monkeypatch.setattr(listen, "PATIENCE", 0.3)
+    url = httpx2.URL(served())
+    with socket.create_connection((url.host, url.port), timeout=10) as connection:
+        connection.sendall(begun)
+        with contextlib.suppress(ConnectionError):  # closed while more of it is sent
+            for _ in range(100):
+                time.sleep(0.01)
+                connection.sendall(begun[-1:])
+        with contextlib.suppress(ConnectionError):
+            assert connection.recv(1000) == b""
+
+
+def test_an_answer_may_take_longer_than_a_request(served, held, monkeypatch):
+    monkeypatch.setattr(listen, "PATIENCE", 0.2)
+    held.open.clear()
+    with httpx2.Client(base_url=served(), timeout=30) as client:
+        job = ask(client).json()
+        with client.stream("GET", f"/api/jobs/{job['id']}/events") as events:
+            lines = events.iter_lines()
+            next(lines)
+            time.sleep(0.5)
+            held.open.set()
+            assert "done" in [line for line in lines if line][-1]
 
 
 def test_a_long_address_is_read(served):

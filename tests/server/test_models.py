@@ -118,6 +118,32 @@ def test_a_model_that_can_not_be_loaded_says_so_each_time():
     assert models._slots["a"].users == 0
 
 
+def test_a_model_whose_files_were_changed_is_not_taken_for_what_it_was(saved, tmp_path, caplog):
+    models = Models({"a": lambda: ats.Model.from_pretrained(saved), "b": tiny}, most_bytes=SIZE)
+    before = models.identity("a")
+    with models.in_use("b"):
+        pass
+    zoo.save(zoo.build_head("bert", "AutoModelForSequenceClassification", seed=5), saved)
+    for _ in range(2):
+        with pytest.raises(InputError, match="were changed since the server was started"), models.in_use("a"):
+            pass
+    saved.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="start the server again") as refused, models.in_use("a"):
+        pass
+    assert str(tmp_path) not in str(refused.value)
+    assert str(tmp_path) in caplog.text
+    assert models.identity("a") == before
+
+
+def test_a_model_is_called_by_the_end_of_its_path(saved, monkeypatch):
+    monkeypatch.chdir(saved)
+    for place in (saved, ".", "../one"):
+        models = Models({"a": lambda place=place: ats.Model.from_pretrained(place)})
+        with models.in_use("a") as model:
+            assert models.identity("a")[0] == model.name == f"{saved.parent.name}/one"
+    assert Models({"a": lambda: tiny(name="org/model")}).identity("a")[0] == "org/model"
+
+
 def test_room_is_a_part_of_the_memory():
     found = room()
     assert found is None or found > 1 << 28

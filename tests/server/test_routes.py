@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+import attnscope as ats
 from attnscope.analyses.views import VIEWS
 from attnscope.artifacts import Artifact, Parcel
 from attnscope.artifacts.session import Limits, Session
 from attnscope.server.jobs import DEFECT
 from attnscope.server.settings import Corpus
+from tests import zoo
 from tests.conftest import zoo_model
 from tests.server.asking import ask, finish, parcel_of, sentence
 from tests.server.conftest import LOADS, tiny
@@ -113,6 +115,17 @@ def test_a_question_is_queued_then_cached_by_what_it_is(client, held):
     assert len({job["result"], *others}) == 6
     assert held.count == 6
     assert finish(client, ask(client, pair=" "))["result"] == job["result"]
+
+
+def test_what_was_answered_while_an_equal_question_came_in_is_not_worked_on_again(client, held, monkeypatch):
+    job = finish(client, ask(client))
+    look = client.desk.cache.get
+    late = iter([None])
+    monkeypatch.setattr(client.desk.cache, "get", lambda key: next(late, look(key)))
+    again = ask(client)
+    assert again.status_code == 202
+    assert finish(client, again)["result"] == job["result"]
+    assert held.count == 1
 
 
 def test_results_outlive_the_server(held, start, tmp_path):
@@ -248,6 +261,7 @@ def test_names_that_are_unknown(client):
     ):
         assert "nothing at" in sentence(client.get(path), 404)
     assert len(sentence(client.get("/" + "a" * 5000), 404)) < 200
+    assert len(sentence(client.get("/api/" + "a" * 5000), 404)) < 1100
     for key in ("short", "0" * 63, "0" * 65, "G" * 64, "..%2F..%2Fetc%2Fpasswd"):
         assert client.get(f"/api/results/{key}").status_code in {404, 422}
 
@@ -367,8 +381,26 @@ def test_a_second_model_that_is_not_there(start):
 
 def test_a_model_that_reads_and_writes(start):
     client = start({"a": lambda: zoo_model("marian")})
-    assert client.get("/api/session").json()["models"]["a"]["stacks"] == ["encoder", "decoder", "cross"]
-    assert finish(client, ask(client, "maps", pair="the dog", measure="weight"))["state"] == "done"
+    session = client.get("/api/session").json()
+    assert session["models"]["a"]["stacks"] == ["encoder", "decoder", "cross"]
+    assert all(measure["available"]["a"] for measure in session["measures"])
+    for measure in ("weight", "value_zeroing"):
+        assert finish(client, ask(client, "maps", pair="the dog", measure=measure))["state"] == "done"
+    assert "give a second text" in finish(client, ask(client, "maps", measure="value_zeroing"))["message"]
+    for pair in (None, "the dog"):
+        assert "its words have two sides" in finish(client, ask(client, "faithfulness", pair=pair))["message"]
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("MaskedLM", "put [MASK]"), ("TokenClassification", "every token"), ("QuestionAnswering", "part of the text")],
+)
+def test_what_decides_nothing_has_no_decision_to_check(start, head, said):
+    model = ats.Model(zoo.build_head("bert", f"AutoModelFor{head}"), zoo.tokenizer("bert"), name="tiny")
+    client = start({"a": lambda: model})
+    message = finish(client, ask(client, "faithfulness"))["message"]
+    assert message.startswith("there is no decision to check: tiny ")
+    assert said in message
 
 
 def test_the_corpus_is_the_servers_own(start):

@@ -53,6 +53,10 @@ def test_foreign_names_are_refused_everywhere(client, host):
     sentence(client.post("/api/views/held", headers={"host": host}, json={"text": "a"}), 400)
 
 
+def test_a_name_is_not_repeated_at_length(client):
+    assert len(sentence(client.get("/", headers={"host": "a" * 50_000}), 400)) < 1100
+
+
 def test_two_hosts_are_none(client):
     hosts = [("host", "127.0.0.1"), ("host", "evil.example")]
     sentence(client.get("/api/session", headers=httpx2.Headers(hosts)), 400)
@@ -85,9 +89,12 @@ def test_a_server_for_others_answers_to_addresses_and_its_names_alone(start):
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
         {"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8765"},
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+        [("origin", "http://127.0.0.1:8765"), ("origin", "http://evil.example")],
     ],
 )
 def test_other_pages_change_nothing(client, held, headers):
+    headers = httpx2.Headers(headers)
     sentence(client.post("/api/views/held", json={"text": "a"}, headers=headers), 403)
     job = finish(client, ask(client))
     sentence(client.delete(f"/api/jobs/{job['id']}", headers=headers), 403)
@@ -240,7 +247,7 @@ def test_a_body_in_pieces_arrives_whole_and_what_follows_is_passed_on():
 
 
 def test_a_body_that_does_not_come(monkeypatch):
-    monkeypatch.setattr(security, "_PATIENCE", 0.02)
+    monkeypatch.setattr(security, "PATIENCE", 0.02)
     assert run_guard(Settings(), [chunk(b"a", more=True), None])[0]["status"] == 408
     assert run_guard(Settings(), [chunk(b"a", more=True), {"type": "http.disconnect"}])[0]["status"] == 400
 

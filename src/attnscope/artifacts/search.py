@@ -41,6 +41,10 @@ class Search(Value):
     """Those that have hits."""
     searched: int
     """How many texts were searched."""
+    unread: int
+    """How many of a corpus the model could not read."""
+    why_unread: str | None
+    """Why, for the first of them."""
     with_word: int
     """How many of them have the word; none is an answer too."""
     hits: int

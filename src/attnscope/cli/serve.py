@@ -1,5 +1,6 @@
 """`attnscope serve`: the web application."""
 
+import math
 import os
 import re
 import secrets
@@ -109,7 +110,7 @@ def serve(
                 host, name or [], secret, corpus, cache, keep=not no_cache, demo=base is None, workers=len(loads)
             )
             listen.share_cores(settings.workers)
-            desk = Desk(Models(loads, most_bytes=room() if memory is None else int(memory * 2**30)), settings)
+            desk = Desk(Models(loads, most_bytes=room() if memory is None else _bytes(memory)), settings)
             desk.session  # noqa: B018 - a model that can't be used is refused before anything is served
             app = create_app(desk)
         warm(desk)
@@ -139,6 +140,11 @@ def _secret(token: str | None, host: str) -> str | None:
     return token
 
 
+def _bytes(memory: float) -> int | None:
+    """None: as much as they take."""
+    return int(memory * 2**30) if math.isfinite(memory * 2**30) else None
+
+
 def _loads(base: str | None, tuned: str | None, adapter: str | None, **options: Any) -> "dict[str, Load]":
     """What brings each model into memory."""
     from attnscope.analyses.demo import demo_model, tuned_demo_model
@@ -149,7 +155,7 @@ def _loads(base: str | None, tuned: str | None, adapter: str | None, **options: 
         return {"a": partial(demo_model, **options), "b": partial(tuned_demo_model, **options)}
     loads: dict[str, Load] = {"a": partial(Model.from_pretrained, base, **options)}
     if tuned is not None or adapter is not None:
-        loads["b"] = partial(Model.from_pretrained, tuned or base, adapter=adapter, **options)
+        loads["b"] = partial(Model.from_pretrained, base if tuned is None else tuned, adapter=adapter, **options)
     return loads
 
 
@@ -175,10 +181,17 @@ def _settings(
         names=tuple(names) if is_loopback(host) else (*names, socket.gethostname()),
         token=token,
         example=Example(text=SENTENCE, pair=None) if demo else None,
-        corpus=None if corpus is None else read_corpus(corpus, CHARACTERS),
-        cache=(cache.expanduser() if cache else default_folder()) if keep else None,
+        corpus=None if corpus is None else read_corpus(_home(corpus), CHARACTERS),
+        cache=(_home(cache) if cache else default_folder()) if keep else None,
         workers=workers,
     )
+
+
+def _home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{path} begins with the home folder of a user who is not here; write it out") from error
 
 
 def _leave() -> NoReturn:

@@ -375,7 +375,17 @@ class Model:
     ) -> Any:
         """One pass over copies of a text in which `changes` may change what passes by: see `rerun.py`."""
         with self._running():
-            return rerun(self.hf_model, inputs.inputs, changes, copies=copies, frozen=frozen, with_biases=with_biases)
+            try:
+                return rerun(
+                    self.hf_model, inputs.inputs, changes, copies=copies, frozen=frozen, with_biases=with_biases
+                )
+            except ValueError as error:
+                if self.is_encoder_decoder and "decoder_input_ids" not in inputs.inputs:
+                    raise InputError(
+                        f"{self.name} writes a text, and what was asked runs it to its end; give a second text as what "
+                        "it has written so far"
+                    ) from error
+                raise
 
     @contextlib.contextmanager
     def _running(self) -> Generator[None]:

@@ -19,7 +19,7 @@ from attnscope.artifacts import Artifact
 from attnscope.errors import AttnscopeError
 from attnscope.server import static
 from attnscope.server.desk import Desk
-from attnscope.server.jobs import DEFECT, QueueFull
+from attnscope.server.jobs import DEFECT, QueueFull, sentence
 from attnscope.server.routes import NOT_FOUND, TOO_MANY, api
 from attnscope.server.security import Guard
 
@@ -113,8 +113,7 @@ def _broken(_request: Request, _error: Exception) -> JSONResponse:
 
 
 def _said(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    sentence = " ".join(message.split())
-    return JSONResponse({"message": sentence}, status, headers)
+    return JSONResponse({"message": sentence(message)}, status, headers)
 
 
 def _mistake(found: Mapping[str, Any]) -> str:

@@ -47,6 +47,8 @@ class Desk:
 
     def _answer(self, key: str, view: View, request: TextRequest, progress: Progress) -> None:
         progress(0, 1)
+        if self.cache.get(key) is not None:
+            return  # an equal question was answered between the look at what is kept and this one's place in the queue
         with self.models.lease() as models:
             for slot in self._slots(request):
                 check_length(models[slot], request, self.settings.limits)

@@ -22,6 +22,8 @@ DEFECT = "this is a defect of attnscope, not a mistake of yours; the server's lo
 REMEMBERED = 600.0
 """Seconds for which a finished ticket is known."""
 MOST_TICKETS = 2_000
+_LONGEST = 1_000
+"""Letters of a message."""
 _KEEP_ALIVE = 15.0
 _BETWEEN_EVENTS = 0.05
 """Seconds between reports of progress; an end is told at once."""
@@ -83,6 +85,7 @@ class _Work:
     message: str | None = None
     abandoned: bool = False
     tickets: "list[_Ticket]" = field(default_factory=list["_Ticket"])
+    """Those that were not given back."""
     listeners: set[_Listener] = field(default_factory=set[_Listener])
 
 
@@ -160,11 +163,12 @@ class Jobs:
             ticket = self._tickets.get(name)
             if ticket is None:
                 return False
-            if ticket.cancelled or ticket.seen().is_final:
+            if ticket.seen().is_final:
                 return True
             ticket.cancelled = True
             self._finish(ticket)
-            if all(other.cancelled for other in ticket.work.tickets):
+            ticket.work.tickets.remove(ticket)
+            if not ticket.work.tickets:
                 self._abandon(ticket.work)
             self._tell(ticket.work, end=True)
             return True
@@ -261,6 +265,7 @@ class Jobs:
             del self._works[work.task.key]
         if work.state == "queued":
             self._queue.remove(work)
+            work.task = work.task.over()
 
     def _tell(self, work: _Work, *, end: bool = False) -> None:
         for listener in work.listeners:
@@ -303,7 +308,7 @@ class Jobs:
         except Cancelled:
             return "cancelled", None
         except AttnscopeError as error:
-            return "failed", " ".join(str(error).split())
+            return "failed", sentence(error)
         except BaseException:  # noqa: BLE001 - whatever a question does, the next one is worked on
             _log.exception("%s could not be answered", work.task.view)
             return "failed", DEFECT
@@ -316,9 +321,14 @@ class Jobs:
         if self._works.get(work.task.key) is work:
             del self._works[work.task.key]
         for ticket in work.tickets:
-            if not ticket.cancelled:
-                self._finish(ticket)
+            self._finish(ticket)
         self._tell(work, end=True)
+
+
+def sentence(said: object) -> str:
+    """A message in one line; what was sent may be part of it, and of any length."""
+    line = " ".join(str(said).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

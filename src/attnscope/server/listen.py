@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 import torch
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from attnscope.errors import InputError
 from attnscope.server.desk import Desk
-from attnscope.server.settings import Settings
+from attnscope.server.settings import PATIENCE, Settings
 
 _LONGEST_HEAD = 1 << 19
 """Bytes of an address with its headers: a page's address holds its text."""
@@ -78,10 +79,11 @@ def server(app: ASGIApp, desk: Desk, ready: Callable[[], None]) -> "Server":
     """What answers; `ready` is called once it does."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
+        log_level="error",  # what is no HTTP is answered, and is not worth a line for each
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -89,6 +91,37 @@ def server(app: ASGIApp, desk: Desk, ready: Callable[[], None]) -> "Server":
         timeout_graceful_shutdown=3,
     )
     return Server(config, desk, ready)
+
+
+class Connection(H11Protocol):
+    """Closed where no request arrives for long: each takes one of the few files that a process may have open."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unwatch()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is None or self.cycle.response_complete:
+            self._watch()
+        else:
+            self._unwatch()
+
+    def _watch(self) -> None:
+        """From the end of the last answer on: more of the same request gives no more time."""
+        if self._late is None:
+            self._late = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def _unwatch(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class Server(uvicorn.Server):

@@ -2,17 +2,20 @@
 
 import contextlib
 import gc
+import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
-from attnscope.errors import InputError
+from attnscope.errors import AttnscopeError, InputError
 from attnscope.models.fingerprint import fingerprint
 from attnscope.models.model import Model
 
+_log = logging.getLogger("attnscope.server")
 Load = Callable[[], Model]
 """What brings a model into memory."""
 _PART = 0.7
@@ -91,10 +94,7 @@ class Models:
             place.used = self._clock
             if place.model is None:
                 self._make_room(place.size or max(slot.size for slot in self._slots.values()))
-                place.model = place.load()
-                place.name = place.model.name
-                place.size = sum(parameter.nbytes for parameter in place.model.hf_model.parameters())
-                place.identity = fingerprint(place.model)
+                place.model = _read(place)
                 self._make_room(0)
             return place.model
 
@@ -110,6 +110,34 @@ class Models:
             gc.collect()  # hooks and modules know each other
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+
+
+def _read(place: _Slot) -> Model:
+    """Bring a model into memory: for the first time, or the same again, as all that was said of it still stands."""
+    try:
+        model = place.load()
+    except AttnscopeError as error:
+        if not place.identity:
+            raise
+        _log.warning("%s could not be loaded again: %s", place.name, error)
+        raise InputError(f"{place.name} could not be loaded again; start the server again") from error
+    identity = fingerprint(model)
+    if identity != (place.identity or identity):
+        raise InputError(f"the files of {place.name} were changed since the server was started; start it again")
+    model.name = place.name = _ends(model.name)
+    place.size = sum(parameter.nbytes for parameter in model.hf_model.parameters())
+    place.identity = identity
+    return model
+
+
+def _ends(name: str) -> str:
+    """A model's name; of a folder, the end of its path, as the rest is nobody's business who asks."""
+    return " + ".join(map(_end, name.split(" + ")))
+
+
+def _end(name: str) -> str:
+    path = Path(name).expanduser()
+    return "/".join(Path(os.path.abspath(path)).parts[-2:]) if path.exists() else name  # noqa: PTH100 - links keep their names
 
 
 def room() -> int | None:

@@ -17,14 +17,12 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attnscope.server.jobs import DEFECT
-from attnscope.server.settings import Settings, is_loopback
+from attnscope.server.jobs import DEFECT, sentence
+from attnscope.server.settings import PATIENCE, Settings, is_loopback
 
 _log = logging.getLogger("attnscope.server")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGE = frozenset({"same-origin", "none"})
-_PATIENCE = 20.0
-"""Seconds that a body may take to arrive."""
 
 _POLICY = {
     "default-src": "'self'",
@@ -78,7 +76,7 @@ class Guard:
             body = await self._body(scope, receive)
             await self.app(scope, body, answer)
         except Refused as refused:
-            await JSONResponse({"message": refused.message}, refused.status)(scope, receive, answer)
+            await JSONResponse({"message": sentence(refused.message)}, refused.status)(scope, receive, answer)
         except Exception:  # noqa: BLE001 - a defect is for the log, and for nobody else
             _log.exception("%s %s failed", scope["method"], scope["path"])
             if not answer.begun:
@@ -98,10 +96,10 @@ class Guard:
         if scope["method"] in _SAFE:
             return receive
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 body = await _whole(Headers(scope=scope), receive, self.settings.limits.body_bytes)
         except TimeoutError:
-            raise Refused(408, f"the request did not arrive within {_PATIENCE:.0f} seconds; send it again") from None
+            raise Refused(408, f"the request did not arrive within {PATIENCE:.0f} seconds; send it again") from None
         return _Replay(body, receive)
 
 
@@ -123,10 +121,10 @@ def check_origin(method: str, path: str, headers: Headers) -> None:
     """The API answers its own page only, and what changes something must say that it comes from there."""
     if not path.startswith("/api"):
         return
-    site = headers.get("sec-fetch-site", "same-origin")
     host = headers["host"].lower()
-    foreign = headers.get("origin", f"http://{host}").lower() not in {f"http://{host}", f"https://{host}"}
-    if site not in _OWN_PAGE or (foreign and method not in _SAFE):
+    origins = {origin.lower() for origin in headers.getlist("origin")}
+    foreign = not origins <= {f"http://{host}", f"https://{host}"}
+    if not _OWN_PAGE.issuperset(headers.getlist("sec-fetch-site")) or (foreign and method not in _SAFE):
         raise Refused(403, "this server answers its own page only; open the address it printed")
 
 

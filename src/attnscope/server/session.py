@@ -18,7 +18,7 @@ from attnscope.artifacts.session import (
     Slots,
 )
 from attnscope.axes import HEAD
-from attnscope.errors import AttnscopeError
+from attnscope.errors import AttnscopeError, InputError
 from attnscope.measures import MEASURES, Measure
 from attnscope.models.model import Model
 from attnscope.server.models import Models
@@ -41,6 +41,8 @@ class _Known:
 
     @classmethod
     def of(cls, model: Model) -> "_Known":
+        if model.tokenizer is None:
+            raise InputError(f"{model.name} has no tokenizer, so it reads no texts; give a model that does")
         stack = model.default_stack()
         sites = model.sites(stack)
         # What a question would find, on a small text: a model that does not add up is refused here.
@@ -118,7 +120,7 @@ def _refusals(model: Model, stack: str) -> Iterator[tuple[str, str]]:
 
 def _refusal(model: Model, stack: str, *names: str) -> str | None:
     try:
-        analyze(model, _SHORT, measures=names, stack=stack)
+        analyze(model, _SHORT, pair=_SHORT if model.is_encoder_decoder else None, measures=names, stack=stack)
     except AttnscopeError as error:
         return " ".join(str(error).split())
     return None

@@ -13,6 +13,8 @@ CHARACTERS, TOKENS = 20_000, 512
 BODY_BYTES = 1 << 19
 """Enough for two texts of the greatest length with each letter written as an escape."""
 LIMITS = Limits(characters=CHARACTERS, tokens=TOKENS, body_bytes=BODY_BYTES, flow=MOST_FLOW)
+PATIENCE = 20.0
+"""Seconds that a request's head may take to arrive, and its body."""
 KEPT_BYTES = 1 << 30
 """Of results, on disk."""
 

@@ -163,7 +163,8 @@ export interface paths {
      * @description Which heads and layers take at least a share of a row from a word, or give it to a word from others.
      *
      *     "to" are queries that look at the word, "from" is where the word itself looks. Shares of words are sums over the
-     *     pieces of the key and means over those of the query.
+     *     pieces of the key and means over those of the query. Texts of a corpus that the model can't read, because they are
+     *     too long for it or of another script, are counted and left out.
      */
     post: operations["search"];
     delete?: never;
@@ -1036,6 +1037,10 @@ export interface components {
       texts: components["schemas"]["FoundText"][];
       /** Searched */
       searched: number;
+      /** Unread */
+      unread: number;
+      /** Why Unread */
+      why_unread: string | null;
       /** With Word */
       with_word: number;
       /** Hits */

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attnscope.analyses import faithfulness as analysis
-from attnscope.analyses.views.reading import chosen
+from attnscope.analyses.views.reading import chosen, decided_on
 from attnscope.analyses.views.registry import Models, Progress, SlotRequest, view
 from attnscope.artifacts.faithfulness import Faithfulness
 from attnscope.artifacts.parcel import Parcel
@@ -20,6 +20,9 @@ class FaithfulnessRequest(SlotRequest):
 def faithfulness(models: Models, request: FaithfulnessRequest, progress: Progress) -> Parcel:
     """How far the probability of the decision falls as the tokens a method ranks highest are taken away."""
     model = chosen(models, request.slot)
+    decided = decided_on(model, model.encode(request.text, request.pair))
+    if decided.task == "none":
+        raise InputError(f"there is no decision to check: {decided.reason}")
     if request.pair is not None:
         raise InputError("tokens are taken away from single texts; leave the second text out")
     if not request.methods:

@@ -10,6 +10,8 @@ from attnscope.analyses.analyze import Unit, sides
 from attnscope.analyses.views.registry import Models, Slot
 from attnscope.artifacts.tokens import TokenList
 from attnscope.errors import InputError
+from attnscope.models.decision import Decision, decision
+from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.text.tokens import Tokens
 from attnscope.text.words import between_words, grouped, units
@@ -76,6 +78,13 @@ def axes(model: Model, text: str, pair: str | None, stack: str, unit: Unit) -> A
     if queries is None or keys is None:
         raise InputError(f"the {stack} stack reads a target; give one as the pair")
     return Axes(Axis(queries, unit), Axis(keys, unit))
+
+
+def decided_on(model: Model, inputs: Encoded) -> Decision:
+    """What is decided about this text, if it is one text alone that is decided on."""
+    if model.is_encoder_decoder:
+        return Decision("none", reason=f"{model.name} has an encoder and a decoder, so its words have two sides")
+    return decision(model, inputs)
 
 
 def default_target(tokens: TokenList, causal: bool) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import Unit, analyze
-from attnscope.analyses.views.reading import Axis, axes, chosen, inner_stack
+from attnscope.analyses.views.reading import Axes, Axis, axes, chosen, inner_stack
 from attnscope.analyses.views.registry import Models, Progress, SlotRequest, view
 from attnscope.analyses.whole import map_measure
 from attnscope.artifacts.parcel import Parcel
 from attnscope.artifacts.search import FoundText, Search
 from attnscope.axes import HEAD
-from attnscope.errors import AttnscopeError, InputError
+from attnscope.errors import InputError, TextTooLong
 from attnscope.measures import Measure
 from attnscope.methods.tracing import row_shares
 from attnscope.models.model import Model
@@ -43,7 +43,8 @@ def search(models: Models, request: SearchRequest, progress: Progress) -> Parcel
     """Which heads and layers take at least a share of a row from a word, or give it to a word from others.
 
     "to" are queries that look at the word, "from" is where the word itself looks. Shares of words are sums over the
-    pieces of the key and means over those of the query.
+    pieces of the key and means over those of the query. Texts of a corpus that the model can't read, because they are
+    too long for it or of another script, are counted and left out.
     """
     model = chosen(models, request.slot)
     measure = map_measure(request.measure)
@@ -56,12 +57,19 @@ def search(models: Models, request: SearchRequest, progress: Progress) -> Parcel
     texts = [(text, None) for text in request.corpus] if several else [(request.text, request.pair)]
     for number, (text, pair) in enumerate(texts):
         step = partial(_within, progress, number, len(texts)) if several else progress
+        step(0, 1)
         try:
-            _one(_Place(number, text, pair), model, measure, stack, request, found, step)
-        except AttnscopeError as error:
-            if several:
-                raise InputError(f"text {number + 1} of the corpus: {error}") from error
-            raise
+            both = axes(model, text, pair, stack, request.unit)
+        except InputError as error:
+            if not several:
+                raise
+            long = isinstance(error, TextTooLong)
+            why = f"it has {error.tokens} tokens, {error.most} are the most" if long else str(error)
+            found.unread.append(f"text {number + 1}: {why}")
+        else:
+            _one(_Place(number, text, pair), both, model, measure, stack, request, found, step)
+    if len(found.unread) == len(texts):
+        raise InputError(f"{model.name} can read no text of the corpus; {found.unread[0]}")
     progress(len(texts), len(texts))
     used = sorted({int(text) for text in found.place[:, 0]})
     place = found.place.copy()
@@ -79,7 +87,9 @@ def search(models: Models, request: SearchRequest, progress: Progress) -> Parcel
         layers=tuple(site.layer for site in sites),
         heads=tuple(range(1, heads + 1)) if HEAD in measure.dims else (),
         texts=tuple(found.texts[number] for number in used),
-        searched=len(texts),
+        searched=len(texts) - len(found.unread),
+        unread=len(found.unread),
+        why_unread=found.unread[0] if found.unread else None,
         with_word=found.with_word,
         hits=hits,
         truncated=hits > MOST_HITS,
@@ -112,6 +122,8 @@ class _Tally:
     texts: dict[int, FoundText] = field(default_factory=dict[int, FoundText])
     with_word: int = 0
     error: float = 0.0
+    unread: list[str] = field(default_factory=list[str])
+    """Why texts were left out."""
 
     def add(
         self, text: int, layer: int, places: tuple[NDArray[np.intp], ...], share: NDArray[np.floating[Any]]
@@ -135,6 +147,7 @@ class _Place:
 
 def _one(
     place: _Place,
+    both: Axes,
     model: Model,
     measure: Measure,
     stack: str,
@@ -143,7 +156,6 @@ def _one(
     progress: Progress,
 ) -> None:
     """Search one text."""
-    both = axes(model, place.text, place.pair, stack, request.unit)
     wanted = _matching(both.keys, request.word)
     if not wanted.any():
         return

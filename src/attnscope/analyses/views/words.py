@@ -10,14 +10,13 @@ from attnscope.analyses.analyze import Unit, analyze
 from attnscope.analyses.attribute import attribute
 from attnscope.analyses.attribution import lookup
 from attnscope.analyses.flow import last_step
-from attnscope.analyses.views.reading import Axes, axes, chosen, default_target, inner_stack, is_causal
+from attnscope.analyses.views.reading import Axes, axes, chosen, decided_on, default_target, inner_stack, is_causal
 from attnscope.analyses.views.registry import Models, Progress, SlotRequest, view
 from attnscope.artifacts.parcel import Parcel
 from attnscope.artifacts.words import Words
 from attnscope.axes import LAYER
 from attnscope.errors import UnsupportedModel
 from attnscope.methods.tracing import row_shares
-from attnscope.models.decision import Decision, decision
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.text.words import sum_over_key_pieces
@@ -45,7 +44,7 @@ def words(models: Models, request: WordsRequest, progress: Progress) -> Parcel:
     stack = inner_stack(model)
     both = axes(model, request.text, request.pair, stack, request.unit)
     inputs = model.encode(request.text, request.pair)
-    decided = _decided(model, inputs)
+    decided = decided_on(model, inputs)
     received = _Received(both, decided.position)
     found = analyze(
         model,
@@ -87,13 +86,6 @@ def words(models: Models, request: WordsRequest, progress: Progress) -> Parcel:
         reconstruction_error=float(found.attrs["reconstruction_error"]),
     )
     return Parcel(artifact, arrays)
-
-
-def _decided(model: Model, inputs: Encoded) -> Decision:
-    """What is decided about this text, if it is one text alone that is decided on."""
-    if model.is_encoder_decoder:
-        return Decision("none", reason=f"{model.name} has an encoder and a decoder, so its words have two sides")
-    return decision(model, inputs)
 
 
 def _last(model: Model, inputs: Encoded, request: WordsRequest, stack: str) -> dict[str, NDArray[np.float32]]:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 import attnscope as ats
+from attnscope.analyses.views import VIEWS
 from attnscope.analyses.views import search as search_view
 from attnscope.analyses.views.maps import BINS, kept_of
 from attnscope.artifacts import Answer, Change, Faithfulness, Head, Heads, Maps, Parcel, Search, Words
@@ -320,13 +321,34 @@ def test_search_of_a_corpus_keeps_the_strongest(monkeypatch: pytest.MonkeyPatch)
         ({"word": "not", "threshold": 0}, "above 0"),
         ({"word": "not", "threshold": 1.5}, "at most 1"),
         ({"word": "not", "where": "corpus"}, "no corpus"),
-        ({"word": "dog", "where": "corpus", "corpus": ("a dog", "a dog " * 60)}, "text 2 of the corpus: "),
+        (
+            {"word": "dog", "where": "corpus", "corpus": ("a dog " * 60,)},
+            "no text of the corpus; text 1: it has 122 tok",
+        ),
         ({"word": "not", "measure": "value_norm"}, "unknown map"),
     ],
 )
 def test_searches_that_can_not_be(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ats.InputError, match=said):
         ask({"a": classifier()}, "search", **options)
+
+
+def test_texts_of_a_corpus_that_can_not_be_read_are_left_out() -> None:
+    corpus = ("a dog", "a dog " * 60, "a cat", "\u200b", "the dog sat")
+    found = ask({"a": classifier()}, "search", word="dog", threshold=0.01, where="corpus", corpus=corpus)
+    artifact = cast("Search", found.artifact)
+    assert (artifact.searched, artifact.with_word, artifact.unread) == (3, 2, 2)
+    assert artifact.why_unread == "text 2: it has 122 tokens, 64 are the most"
+    assert [text.number for text in artifact.texts] == [0, 4]
+
+
+def test_a_search_can_be_stopped_at_every_text() -> None:
+    told: list[tuple[int, int]] = []
+    request = VIEWS["search"].request.model_validate(
+        {"text": "a dog", "word": "zebra", "where": "corpus", "corpus": ["a dog"] * 5}
+    )
+    VIEWS["search"].compute({"a": classifier()}, request, lambda done, total: told.append((done, total)))
+    assert set(told) >= {(number, 5) for number in range(6)}
 
 
 def test_a_word_that_is_nowhere_has_no_hits() -> None:

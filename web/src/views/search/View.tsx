@@ -77,11 +77,12 @@ export default function SearchView({ subject }: ViewProps) {
     );
   }
   if (found.data.artifact.with_word === 0) {
-    const { word, searched } = found.data.artifact;
+    const { artifact } = found.data;
+    const { word, searched } = artifact;
     return (
       <ViewFrame controls={controls} caption="Search">
         <Empty title={`“${word}” is not in ${inCorpus ? `any of the ${searched} texts` : "this text"}`}>
-          <p>Choose one of these words, or write another:</p>
+          <p>{unreadOf(artifact)} Choose one of these words, or write another:</p>
           <Suggestions subject={subject} />
         </Empty>
       </ViewFrame>
@@ -295,14 +296,24 @@ function Found({ parcel, subject, slot, controls, stale, measureTitle, formula }
   );
 }
 
-function summaryOf({ hits, word, threshold, direction, where, searched, with_word }: Search): string {
+/** What the model could not read. */
+function unreadOf({ unread, why_unread }: Search): string {
+  if (!unread) return "";
+  const texts = unread === 1 ? "One text was" : `${unread.toLocaleString("en")} texts were`;
+  return `${texts} left out: ${why_unread}${unread === 1 ? "" : ", for example"}.`;
+}
+
+function summaryOf(artifact: Search): string {
+  const { hits, word, threshold, direction, where, searched, with_word } = artifact;
   const times = hits === 0 ? "Nowhere" : hits === 1 ? "Once" : `${hits.toLocaleString("en")} times`;
   const said =
     direction === "to"
       ? `a head takes at least ${percent(threshold)} of what it takes in from “${word}”`
       : `a head that looks from “${word}” takes at least ${percent(threshold)} from one word`;
   const texts = where === "corpus" ? `, in ${with_word} of ${searched} texts that have the word` : "";
-  return `${times} ${said}${texts}.${hits === 0 ? " Try a smaller share." : ""}`;
+  return [`${times} ${said}${texts}.`, hits === 0 && "Try a smaller share.", unreadOf(artifact)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 interface HitsProps {
