@@ -43,6 +43,10 @@ def test_the_session_says_what_there_is(client):
     assert not measures["block_norm"].per_head
     assert all(measure.available.a and measure.available.b for measure in found.measures)
     assert "expansion_rate" not in measures
+    assert (measures["weight"].readings, measures["weight"].units) == (("direct", "cumulative", "flow"), ("token", "word"))
+    exact = measures["decomposed"]
+    assert (exact.per_head, exact.readings, exact.units) == (False, ("cumulative",), ("token",))
+    assert found.most_flow == 64
     assert "decomposed" in {method.name for method in found.methods}
     assert (found.limits.characters, found.limits.tokens) == (20_000, 512)
     assert found.demo is None
@@ -367,7 +371,11 @@ def test_a_second_model_that_is_not_there(start):
 
 def test_a_model_that_reads_and_writes(start):
     client = start({"a": lambda: zoo_model("marian")})
-    assert client.get("/api/session").json()["models"]["a"]["stacks"] == ["encoder", "decoder", "cross"]
+    session = client.get("/api/session").json()
+    assert session["models"]["a"]["stacks"] == ["encoder", "decoder", "cross"]
+    (exact,) = [one["available"] for one in session["measures"] if one["name"] == "decomposed"]
+    assert not exact["a"]
+    assert "encoder and decoder at once" in exact["reason"]
     assert finish(client, ask(client, "maps", pair="the dog", measure="weight"))["state"] == "done"
 
 

@@ -7,19 +7,17 @@ import { Threshold } from "../../parts/Threshold";
 import { useDragging } from "../../state/dragging";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
-import { DRAWINGS, LOGIT, READINGS, SHOWN, UNITS } from "./options";
+import { DRAWINGS, LOGIT, readings, SHOWN, units } from "./options";
 import type { Flow } from "./useFlow";
 
 export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
   const choose = useStore((state) => state.choose);
   const draw = useStore((state) => state.draw);
-  const reading = useStore((state) => state.reading);
   const show = useStore((state) => state.show);
   const layers = useStore((state) => state.layers);
   const heads = useStore((state) => state.heads);
-  const unit = useStore((state) => state.unit);
   const { drag, end } = useDragging();
-  const { models, measure } = subject;
+  const { models, measure, reading } = subject;
   const perHead = flow.maps.heads.length > 0;
   return (
     <>
@@ -48,25 +46,13 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
       <Segmented
         label="Reading"
         value={reading}
-        options={READINGS.map((one) =>
-          one.value === "flow" && flow.maps.tokens.labels.length > MOST_FLOW
-            ? { ...one, disabled: true, title: `Maximum flow is worked out for texts of up to ${MOST_FLOW} tokens` }
-            : one,
-        )}
+        options={readings(subject, flow.maps.tokens.labels.length)}
         onChange={(value) => choose({ reading: value, threshold: null })}
       />
       <Segmented
         label="Unit"
         value={subject.unit}
-        options={
-          subject.unit === unit
-            ? UNITS
-            : UNITS.map((one) => ({
-                ...one,
-                disabled: one.value === "token",
-                title: "The models cut texts differently",
-              }))
-        }
+        options={units(subject)}
         onChange={(value) => choose({ unit: value, word: null, target: null })}
       />
       {!perHead && (
@@ -87,13 +73,9 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
   );
 }
 
-/** As the server has it. */
-const MOST_FLOW = 48;
-
 /** While something else is dragged, its hundreds of options stay as they are. */
 const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Subject; maps: Maps }) {
   const target = useStore((state) => state.target);
-  const reading = useStore((state) => state.reading);
   const choose = useStore((state) => state.choose);
   const { labels } = maps.tokens;
   const standard = labels[maps.default_target] ?? "";
@@ -111,7 +93,7 @@ const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Su
         value={value}
         onChange={(event) => choose({ target: event.target.value === standard ? null : event.target.value })}
       >
-        {decides && reading !== "flow" && (
+        {decides && subject.reading !== "flow" && (
           <optgroup label="A decision">
             {classes.map((name) => (
               <option key={name} value={`${LOGIT}${name}`}>
