@@ -2,6 +2,8 @@
 
 import type { Slot } from "../api/types";
 
+export const SEPARATOR = " · ";
+
 interface Shown {
   model: string;
   reconstruction_error?: number;
@@ -12,7 +14,7 @@ export function captionOf(what: string, models: Partial<Record<Slot, Shown>>, ex
   const named = shown.map(([slot, { model }]) => `${slot.toUpperCase()} ${briefly(model)}`).join(", ");
   const errors = shown.flatMap(([, { reconstruction_error: error }]) => (error === undefined ? [] : [error]));
   const exact = errors.length ? `reconstruction error ${scientific(Math.max(...errors))}` : "";
-  return [what, named, extra, exact].filter(Boolean).join(" · ");
+  return [what, named, extra, exact].filter(Boolean).join(SEPARATOR);
 }
 
 /** A model's name; of a folder, the end of its path. */

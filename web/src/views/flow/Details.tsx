@@ -3,16 +3,22 @@
 import { type KeyboardEvent, memo, useMemo } from "react";
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { percent } from "../../parts/numbers";
+import { isFromTheRight } from "../../parts/tokens";
 import { useStore } from "../../state/store";
+import { Anatomy } from "./Anatomy";
 import { plain } from "./groups";
 import type { Flow } from "./useFlow";
 
 export const Details = memo(function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
+  const draw = useStore((state) => state.draw);
   return (
     <>
       <Sentence flow={flow} palette={palette} />
       {flow.selected === null ? (
-        <Leading flow={flow} palette={palette} />
+        <>
+          <Leading flow={flow} palette={palette} />
+          {draw === "rings" && <Anatomy flow={flow} palette={palette} />}
+        </>
       ) : (
         <OneWord flow={flow} palette={palette} token={flow.selected} />
       )}
@@ -42,7 +48,7 @@ function Sentence({ flow, palette }: { flow: Flow; palette: Palette }) {
       role="group"
       aria-label="Words of the text, as deep as they are reached"
       onKeyDown={keys}
-      dir="auto"
+      dir={isFromTheRight(tokens.labels.filter((_, place) => !tokens.special[place])) ? "rtl" : "ltr"}
     >
       {tokens.labels.map((label, place) => (
         <button
@@ -92,7 +98,7 @@ function ink(flow: Flow, palette: Palette, token: number, most: number): string 
   return amount > 0.45 ? palette.paper : palette.ink;
 }
 
-const SHOWN = 12;
+const SHOWN = 10;
 
 /** The words that are reached most. */
 function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
