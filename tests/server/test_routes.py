@@ -43,7 +43,8 @@ def test_the_session_says_what_there_is(client):
     assert not measures["block_norm"].per_head
     assert all(measure.available.a and measure.available.b for measure in found.measures)
     assert "expansion_rate" not in measures
-    assert (measures["weight"].readings, measures["weight"].units) == (("direct", "cumulative", "flow"), ("token", "word"))
+    weight = measures["weight"]
+    assert (weight.readings, weight.units) == (("direct", "cumulative", "flow"), ("token", "word"))
     exact = measures["decomposed"]
     assert (exact.per_head, exact.readings, exact.units) == (False, ("cumulative",), ("token",))
     assert found.most_flow == 64
