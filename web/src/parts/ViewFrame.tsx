@@ -1,5 +1,7 @@
 import type { ReactNode } from "react";
-import { SEPARATOR } from "./caption";
+
+/** Behind what a caption may break. */
+const BREAKS = /(?<= · |, )/;
 
 interface Props {
   /** What is asked for, and how: the controls at the left. */
@@ -29,11 +31,8 @@ export function ViewFrame({ controls, caption, back, tools, aside, children }: P
         <div className="view-caption">
           <p className="small soft">
             {back}
-            {caption.split(SEPARATOR).map((part, place, { length }) => (
-              <span key={part}>
-                {part}
-                {place < length - 1 && SEPARATOR}
-              </span>
+            {caption.split(BREAKS).map((part) => (
+              <span key={part}>{part}</span>
             ))}
           </p>
           <div className="view-tools">{tools}</div>

@@ -2,8 +2,6 @@
 
 import type { Slot } from "../api/types";
 
-export const SEPARATOR = " · ";
-
 interface Shown {
   model: string;
   reconstruction_error?: number;
@@ -14,7 +12,7 @@ export function captionOf(what: string, models: Partial<Record<Slot, Shown>>, ex
   const named = shown.map(([slot, { model }]) => `${slot.toUpperCase()} ${briefly(model)}`).join(", ");
   const errors = shown.flatMap(([, { reconstruction_error: error }]) => (error === undefined ? [] : [error]));
   const exact = errors.length ? `reconstruction error ${scientific(Math.max(...errors))}` : "";
-  return [what, named, extra, exact].filter(Boolean).join(SEPARATOR);
+  return [what, named, extra, exact].filter(Boolean).join(" · ");
 }
 
 /** A model's name; of a folder, the end of its path. */

@@ -8,6 +8,8 @@ const SIZE = { width: 136, height: 96 };
 const LANE = [INNER + 3, INNER + 20] as const;
 const CELL = 14;
 const COLUMNS = 6;
+/** A longer text takes its room, in a low window. */
+const LONG = 44;
 /** How strong each head is in A and in B. */
 const HEADS = {
   two: [
@@ -33,7 +35,7 @@ export function Anatomy({ flow, palette }: { flow: Flow; palette: Palette }) {
   const isDifference = flow.show === "diff";
   const perHead = flow.maps.heads.length > 0;
   return (
-    <figure className="anatomy">
+    <figure className="anatomy" data-long={flow.main.tokens.labels.length > LONG || undefined}>
       <figcaption>
         <h3>How to read a word in a ring</h3>
       </figcaption>

@@ -10,14 +10,15 @@ import { plain } from "./groups";
 import type { Flow } from "./useFlow";
 
 export const Details = memo(function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
-  const draw = useStore((state) => state.draw);
+  // The story explains what is to be seen, and stands where this would.
+  const isExplained = useStore((state) => state.draw === "rings" && state.story === null);
   return (
     <>
       <Sentence flow={flow} palette={palette} />
       {flow.selected === null ? (
         <>
           <Leading flow={flow} palette={palette} />
-          {draw === "rings" && <Anatomy flow={flow} palette={palette} />}
+          {isExplained && <Anatomy flow={flow} palette={palette} />}
         </>
       ) : (
         <OneWord flow={flow} palette={palette} token={flow.selected} />

@@ -137,9 +137,9 @@ function ring(
   };
 }
 
-const LARGEST = 17;
+const LARGEST = 22;
 /** All heads together are one cell. */
-const SINGLE = 22;
+const SINGLE = 26;
 
 /** Rows and columns with the largest square cells in a space. */
 export function gridFor(heads: number, width: number, height: number): Omit<Grid, "radius"> {

@@ -9,7 +9,7 @@ import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
 import type { Choices } from "../../state/url";
 import { type Picture, picture, type Side, side, strongestShare } from "./graph";
-import { type Group, groupsOf, ROOM } from "./groups";
+import { type Group, groupsOf, ROOM, unmarked } from "./groups";
 import { defaultThreshold, LOGIT } from "./options";
 
 export interface Flow {
@@ -175,7 +175,7 @@ function isComparable(a: Side, b: Side): boolean {
 function targetName(sides: readonly (Side | null)[], logit: string | null): string {
   const names = sides.flatMap((one) => {
     if (!one) return [];
-    return [one.start === null ? logit || "answer" : (one.tokens.labels[one.start] ?? "")];
+    return [one.start === null ? unmarked(logit || "answer") : (one.tokens.labels[one.start] ?? "")];
   });
   return [...new Set(names)].join(" / ");
 }
