@@ -207,9 +207,11 @@ describe("rings", () => {
     const found = peaks(SHOWN);
     for (const [level, peak] of found.entries()) {
       const words = [SHOWN.a!, SHOWN.b!].flatMap(({ received }) => [...received[level]!.slice(1, -1)]);
-      expect(peak).toBe(Math.max(...words));
+      expect(peak).toBe(Math.max(1 / GROUPS.length, ...words));
     }
     expect(found[4]!).toBeLessThan(SHOWN.a!.received[4]![0]! / 10);
+    expect(found[4]!).toBe(1 / GROUPS.length);
+    expect(found[5]!).toBeGreaterThan(0.2);
   });
 
   it("have profiles that tell words apart, and go off the end at [CLS]", () => {
@@ -337,7 +339,7 @@ describe("the key", () => {
       "20 % – 100 % share",
       "both",
       "strongest in a ring",
-      "received, up to 5.1–26 %",
+      "received, up to 7.7–26 %",
     ]);
     expect(said({ ...flow, b: null }, "rings")).not.toContain("both");
     expect(said({ ...flow, show: "diff" }, "rings")[0]).toBe("A stronger 100 % – 100 % B stronger");

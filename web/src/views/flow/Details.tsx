@@ -105,6 +105,8 @@ const SHOWN = 10;
 function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
   const { picture, groups } = flow;
   const choose = useStore((state) => state.choose);
+  const point = useStore((state) => state.point);
+  const hover = useStore((state) => state.hover?.word ?? null);
   const rows = groups
     .map(({ label, first }, place) => ({
       label,
@@ -136,7 +138,12 @@ function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
         </thead>
         <tbody>
           {rows.map(({ label, first, a, b }) => (
-            <tr key={first}>
+            <tr
+              key={first}
+              data-hover={hover === flow.main.tokens.labels[first] || undefined}
+              onPointerEnter={() => point({ word: flow.main.tokens.labels[first]!, layer: flow.main.layers[0]! })}
+              onPointerLeave={() => point(null)}
+            >
               <th scope="row">
                 <button
                   type="button"

@@ -354,12 +354,16 @@ function depth(scale: readonly string[], value: number, shown: Picture): string 
 /**
  * Where each ring's profiles end: at the most that a word receives there. Special tokens, and a token that takes more
  * than half, often receive many times what any word does, which would leave the words flat; their lines go off the end.
+ * Where words receive next to nothing they are flat: profiles never end before an even share.
  */
 export function peaks({ a, b, layers, groups }: Picture): number[] {
   return layers.map((_, level) => {
     const all = [a, b].flatMap((one) => Array.from(one?.received[level] ?? [], (value, group) => ({ value, group })));
     const words = all.filter(({ value, group }) => !groups[group]!.special && value <= 0.5);
-    return Math.max(1e-6, ...(words.some(({ value }) => value > 0) ? words : all).map(({ value }) => value));
+    return Math.max(
+      1 / groups.length,
+      ...(words.some(({ value }) => value > 0) ? words : all).map(({ value }) => value),
+    );
   });
 }
 
