@@ -45,6 +45,11 @@ def test_the_session_says_what_there_is(client):
     assert not measures["block_norm"].per_head
     assert all(measure.available.a and measure.available.b for measure in found.measures)
     assert "expansion_rate" not in measures
+    weight = measures["weight"]
+    assert (weight.readings, weight.units) == (("direct", "cumulative", "flow"), ("token", "word"))
+    exact = measures["decomposed"]
+    assert (exact.per_head, exact.readings, exact.units) == (False, ("cumulative",), ("token",))
+    assert found.most_flow == 64
     assert "decomposed" in {method.name for method in found.methods}
     assert (found.limits.characters, found.limits.tokens) == (20_000, 512)
     assert found.demo is None
@@ -352,7 +357,7 @@ def test_texts_of_every_kind_are_answered_or_refused_in_a_sentence(start, name, 
 
 
 def test_texts_that_are_too_long(held, start):
-    client = start(limits=Limits(characters=100, tokens=10, body_bytes=2_000, flow=64))
+    client = start(limits=Limits(characters=100, tokens=10, body_bytes=2_000))
     assert "101 characters, 100 are the most" in sentence(ask(client, text="x" * 101), 422)
     assert "the pair has" in sentence(ask(client, pair="x" * 101), 422)
     assert "the say has" in sentence(ask(client, say="x" * 101), 422)
@@ -383,7 +388,11 @@ def test_a_model_that_reads_and_writes(start):
     client = start({"a": lambda: zoo_model("marian")})
     session = client.get("/api/session").json()
     assert session["models"]["a"]["stacks"] == ["encoder", "decoder", "cross"]
-    assert all(measure["available"]["a"] for measure in session["measures"])
+    layered = [measure for measure in session["measures"] if measure["name"] != "decomposed"]
+    assert all(measure["available"]["a"] for measure in layered)
+    (exact,) = [one["available"] for one in session["measures"] if one["name"] == "decomposed"]
+    assert not exact["a"]
+    assert "encoder and decoder at once" in exact["reason"]
     for measure in ("weight", "value_zeroing"):
         assert finish(client, ask(client, "maps", pair="the dog", measure=measure))["state"] == "done"
     assert "give a second text" in finish(client, ask(client, "maps", measure="value_zeroing"))["message"]

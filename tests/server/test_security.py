@@ -196,7 +196,7 @@ def test_without_a_token_none_is_asked_for(client):
 
 
 def test_bodies_that_are_too_large(start):
-    client = start(limits=Limits(characters=100, tokens=10, body_bytes=1000, flow=64))
+    client = start(limits=Limits(characters=100, tokens=10, body_bytes=1000))
     sentence(client.post("/api/views/answer", content=b"x" * 1001), 413)
     sentence(client.post("/api/views/answer", content=iter([b"x" * 600, b"x" * 600])), 413)
     sentence(client.request("DELETE", "/api/jobs/x", content=b"x" * 1001), 413)

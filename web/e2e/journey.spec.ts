@@ -114,7 +114,7 @@ test("two models are compared: each alone, both, and their difference", async ({
     await page.getByRole("radio", { name, exact: true }).check({ force: true });
     await expect(links(page)).toHaveText(text);
   }
-  await expect(page.getByRole("img", { name: /^B − A/ })).toBeVisible();
+  await expect(page.getByRole("img", { name: /^Key\. A stronger .* B stronger/ })).toBeVisible();
 });
 
 test("a class is a target", async ({ page }) => {
@@ -139,6 +139,17 @@ test("layers, heads, reading and unit are chosen", async ({ page }) => {
   await page.getByRole("radio", { name: "Words" }).check({ force: true });
   await settled(page);
   await expect(page.locator(".view-caption")).toContainText("by word");
+});
+
+test("the exact parts are a measure, of tokens and through all layers at once", async ({ page }) => {
+  await open(page, "?reading=flow&unit=word");
+  await page.getByLabel("Measure").selectOption("decomposed");
+  await settled(page);
+  await expect(page.locator(".view-caption")).toContainText("decomposed by token");
+  await expect(page.getByRole("radio", { name: "Through all" })).toBeChecked();
+  for (const name of ["Direct", "Max flow", "Words"])
+    await expect(page.getByRole("radio", { name, exact: true })).toBeDisabled();
+  await expect(page.locator(".leading tbody button").first()).toHaveText("wonderful");
 });
 
 test("everything works from the keyboard", async ({ page }) => {
@@ -169,6 +180,8 @@ for (const draw of ["rings", "sankey"]) {
     const svg = (await taken("Drawing as SVG")).toString();
     expect(svg).toContain("wonderful");
     expect(svg).toContain("reconstruction error");
+    expect(svg).toContain("direct, traced from [CLS], shares from 20 %");
+    expect(svg).toContain(draw === "rings" ? "100 % share" : "as wide as its part of the target");
     expect(svg.match(/<path/g)?.length).toBeGreaterThan(20);
     const png = await taken("Drawing as PNG");
     expect(png.subarray(1, 4).toString()).toBe("PNG");
@@ -196,6 +209,17 @@ test("a bad text is refused with a sentence, and the next one is read", async ({
   await expect(page.getByRole("alert")).toContainText(/512 are the most/);
   await read(page, "Fine again.");
   await expect(page.locator(".sentence")).toContainText("again");
+});
+
+test("a server that is gone is said, and asked again once it is back", async ({ page }) => {
+  await open(page);
+  await page.route("**/api/**", (route) => route.abort());
+  await read(page, "Nobody reads this yet.");
+  await expect(page.getByRole("alert")).toContainText("Is it still running?");
+  await page.unroute("**/api/**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.locator(".drawing text").first()).toBeVisible();
+  await expect(page.locator(".answer", { hasText: "sst2" })).toContainText("%");
 });
 
 test("what takes long can be called off, and asked again", async ({ page }) => {

@@ -2,6 +2,7 @@ import { onlineManager, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ask } from "../src/api/client";
 import { type Asked, queries, stop, together } from "../src/api/queries";
+import { Refusal } from "../src/api/refusal";
 
 class Events {
   static readonly CLOSED = 2;
@@ -44,6 +45,11 @@ describe("asking", () => {
     for (let loss = 0; loss < 3; loss++) events.onerror?.();
     await expect(answer).rejects.toThrow("The connection to the server was lost");
     expect(events.readyState).toBe(Events.CLOSED);
+  });
+
+  it("can be repeated where nobody answered or there was too much to do, not where it was refused", () => {
+    const passes = [0, 429, 500, 503, 200, 404, 422].filter((status) => new Refusal("no", status).passes);
+    expect(passes).toEqual([0, 429, 500, 503]);
   });
 
   it("bears losses that heal", async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { briefly, captionOf, scientific } from "../src/parts/caption";
-import { sameTokens } from "../src/parts/tokens";
+import { isFromTheRight, sameTokens } from "../src/parts/tokens";
 
 it("says what, of which model, and how exact it is", () => {
   const models = { a: { model: "one", reconstruction_error: 1e-7 }, b: { model: "two", reconstruction_error: 8.6e-7 } };
@@ -34,4 +34,11 @@ it.each([
   ["C:\\models\\bert", "models/bert"],
 ])("calls %s %s", (name, brief) => {
   expect(briefly(name)).toBe(brief);
+});
+
+it("knows which scripts are written from right to left, whatever special tokens stand around", () => {
+  expect(isFromTheRight(["العلم", "نور", "."])).toBe(true);
+  expect(isFromTheRight(["נפלא", "film", "המשחק"])).toBe(true);
+  expect(isFromTheRight(["film", "נפלא", "plot"])).toBe(false);
+  expect(isFromTheRight(["12", "."])).toBe(false);
 });

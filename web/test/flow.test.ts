@@ -6,11 +6,13 @@ import { divide } from "../src/views/flow/amounts";
 import { picture, side, type Tracing, where } from "../src/views/flow/graph";
 import { groupOf, groupsOf } from "../src/views/flow/groups";
 import { written } from "../src/views/flow/ink";
+import { keyItems, placed } from "../src/views/flow/key";
 import { fitted, reckoned } from "../src/views/flow/lettering";
 import { carriedLinks, linksAt } from "../src/views/flow/links";
 import { defaultThreshold } from "../src/views/flow/options";
-import { type Frame, frame, gridFor, locate, marks, middle } from "../src/views/flow/rings";
+import { type Frame, frame, gridFor, locate, marks, middle, peaks } from "../src/views/flow/rings";
 import { type SankeyOptions, sankey, sankeyShapes, stack } from "../src/views/flow/sankey";
+import type { Flow } from "../src/views/flow/useFlow";
 import { readParcel } from "./fixtures";
 
 const OPTIONS: Tracing = { threshold: 0.2, layers: null, heads: null, target: 0, last: null };
@@ -201,6 +203,49 @@ describe("rings", () => {
     expect(cells).toEqual([]);
   });
 
+  it("have profiles up to the most that a word receives, however much [CLS] does", () => {
+    const found = peaks(SHOWN);
+    for (const [level, peak] of found.entries()) {
+      const words = [SHOWN.a!, SHOWN.b!].flatMap(({ received }) => [...received[level]!.slice(1, -1)]);
+      expect(peak).toBe(Math.max(1 / GROUPS.length, ...words));
+    }
+    expect(found[4]!).toBeLessThan(SHOWN.a!.received[4]![0]! / 10);
+    expect(found[4]!).toBe(1 / GROUPS.length);
+    expect(found[5]!).toBeGreaterThan(0.2);
+  });
+
+  it("have profiles that tell words apart, and go off the end at [CLS]", () => {
+    const lines = marks(drawn, SHOWN, lookOf(null)).shapes.filter(
+      ({ kind, stroke }) => kind === "lines" && stroke === PALETTES.light.b,
+    );
+    expect(lines).toHaveLength(1);
+    const [low, high] = drawn.rings[5]!.profile;
+    const radii = (lines[0]!.data as number[][]).map((points) =>
+      points.flatMap((x, place) => (place % 2 ? [] : [Math.hypot(x, points[place + 1]!)])),
+    );
+    for (const { profile, level } of drawn.rings) {
+      const here = radii.filter((one) => one.every((radius) => radius > profile[0] - 1 && radius < profile[1] + 1));
+      const all = here.flat();
+      expect(Math.min(...all)).toBeGreaterThanOrEqual(profile[0] - 1e-6);
+      expect(Math.max(...all)).toBeLessThanOrEqual(profile[1] + 1e-6);
+      const top = SHOWN.b!.received[level]![0]! > peaks(SHOWN)[level]!;
+      if (top) expect(here[0]![0]).toBeCloseTo(profile[1], 4);
+    }
+    const last = radii.at(-1)!;
+    expect(Math.max(...last) - Math.min(...last)).toBeGreaterThan(0.8 * (high - low));
+  });
+
+  it("end profiles at a word that takes nearly all, if there is no other", () => {
+    const [first] = GROUPS;
+    const alone = {
+      ...SHOWN,
+      groups: [first!, first!],
+      a: null,
+      b: { ...SHOWN.b!, received: [Float32Array.of(0.9, 0)] },
+    };
+    expect(peaks({ ...alone, layers: [1] })[0]).toBeCloseTo(0.9);
+  });
+
   it("dim what is not lit", () => {
     const lit = SHOWN.layers.map(() => Uint8Array.from(GROUPS, (_, group) => Number(group === 2)));
     const dimmed = marks(drawn, SHOWN, lookOf(lit)).labels.filter(({ key, dim }) => key.startsWith("w") && !dim);
@@ -281,6 +326,40 @@ describe("the Sankey drawing", () => {
       () => false,
     );
     await expect(written(shapes).replaceAll("/>", "/>\n")).toMatchFileSnapshot("snapshots/sankey.svg");
+  });
+});
+
+describe("the key", () => {
+  const flow = { a: A, b: B, picture: SHOWN, show: "both", threshold: 0.2 } as unknown as Flow;
+  const said = (one: Flow, draw: "rings" | "sankey") =>
+    keyItems(one, PALETTES.light, draw).map(({ from, text }) => [from, text].filter(Boolean).join(" – "));
+
+  it("says in numbers what each scale and line ends at", () => {
+    expect(said(flow, "rings")).toEqual([
+      "20 % – 100 % share",
+      "both",
+      "strongest in a ring",
+      "received, up to 7.7–26 %",
+    ]);
+    expect(said({ ...flow, b: null }, "rings")).not.toContain("both");
+    expect(said({ ...flow, show: "diff" }, "rings")[0]).toBe("A stronger 100 % – 100 % B stronger");
+  });
+
+  it("says of a Sankey drawing whose its bands are, and what their width is", () => {
+    expect(said(flow, "sankey")).toEqual(["A only", "B only", "both", "as wide as its part of the target"]);
+  });
+
+  it.each([220, 400, 900])("keeps within %i pixels", (width) => {
+    const { items, height } = placed(keyItems(flow, PALETTES.light, "rings"), width, reckoned);
+    for (const { x, y, label, text } of items) {
+      expect(x + label + reckoned(text, 11)).toBeLessThanOrEqual(width);
+      expect(y).toBeLessThan(height);
+    }
+    for (const [place, one] of items.slice(1).entries()) {
+      const before = items[place]!;
+      if (one.y === before.y) expect(one.x).toBeGreaterThan(before.x + before.label + reckoned(before.text, 11));
+      else expect(one.y).toBeGreaterThan(before.y);
+    }
   });
 });
 

@@ -111,6 +111,16 @@ describe("the matrix", () => {
     }
   });
 
+  it("fills a large window, with cells that are no wider than high", () => {
+    const size = { width: 1328, height: 830, rows: 2, columns: 2, layers: 6, heads: 12 };
+    const found = matrixLayout(size);
+    expect(found.width).toBeGreaterThan(0.95 * size.width);
+    expect(found.width).toBeLessThanOrEqual(size.width);
+    expect(found.tall).toBeGreaterThanOrEqual(found.cell);
+    expect(found.height).toBeLessThanOrEqual(size.height);
+    expect(matrixLayout({ ...size, layers: 24 }).cell).toBe(30);
+  });
+
   it("finds each cell under its middle, and none between panels", () => {
     layout.corners.forEach((corners, row) => {
       corners.forEach(([left, top], column) => {

@@ -4,7 +4,7 @@ import type { Faithfulness, Words } from "../src/api/types";
 import { PALETTES } from "../src/design/colour";
 import { reckoned } from "../src/views/flow/lettering";
 import { curvesOf } from "../src/views/words/curves";
-import { titleOf } from "../src/views/words/Faithful";
+import { said, titleOf } from "../src/views/words/Faithful";
 import { barsLayout, REACH, rowAt, textLayout, wordAt } from "../src/views/words/layout";
 import { signedNumber, WordMarks } from "../src/views/words/Marks";
 import { profileOf, type Rows, rowsOf } from "../src/views/words/rows";
@@ -206,10 +206,25 @@ describe("the drawing", () => {
   });
 });
 
+it("calls a predicted token by what can be read of it", () => {
+  const parcel = { ...B, artifact: { ...B.artifact, target: "Ġgreat" } };
+  expect(rowsOf({ words: { b: parcel }, ...GIVEN })!.decisions[0]!.target).toBe("great");
+});
+
 describe("a method", () => {
   it("is called by its title, and by its name where the server has none", () => {
     const lrp = { name: "attnlrp", title: "AttnLRP", summary: "", paper: "", signed: true, exact: false };
     expect(titleOf("attnlrp", [lrp])).toBe("AttnLRP");
     expect(titleOf("rollout_weight", [lrp])).toBe("rollout weight");
+  });
+
+  it("has its title in the server’s sentence too", () => {
+    const titles = [
+      { name: "attnlrp", title: "AttnLRP" },
+      { name: "rollout_weight", title: "rollout weight" },
+      { name: "weight", title: "weight" },
+    ] as unknown as Parameters<typeof said>[1];
+    expect(said("attnlrp has the highest AOPC", titles)).toBe("AttnLRP has the highest AOPC");
+    expect(said("rollout_weight and weight are alike", titles)).toBe("Rollout weight and weight are alike");
   });
 });

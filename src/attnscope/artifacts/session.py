@@ -1,5 +1,8 @@
 """What the browser is told when it opens: which models there are, and what can be asked of them."""
 
+from typing import Literal
+
+from attnscope.artifacts.flow import Reading
 from attnscope.artifacts.value import Value
 
 
@@ -40,7 +43,7 @@ class Availability(Value):
 
 
 class MeasureInfo(Value):
-    """A measure that is a map from keys to queries."""
+    """A map from keys to queries: a measure of each layer, or the whole model's exact parts."""
 
     name: str
     title: str
@@ -48,6 +51,9 @@ class MeasureInfo(Value):
     formula: str
     paper: str
     per_head: bool
+    readings: tuple[Reading, ...]
+    """How maps of it can be read."""
+    units: tuple[Literal["token", "word"], ...]
     available: Availability
 
 
@@ -70,8 +76,6 @@ class Limits(Value):
     tokens: int
     """Of both together."""
     body_bytes: int
-    flow: int
-    """Tokens or words up to which maximum flows are worked out."""
 
 
 class Example(Value):
@@ -94,6 +98,8 @@ class Session(Value):
     version: str
     models: Slots
     measures: tuple[MeasureInfo, ...]
+    most_flow: int
+    """Tokens, or words, up to which maximum flows are worked out."""
     methods: tuple[MethodInfo, ...]
     limits: Limits
     demo: Example | None

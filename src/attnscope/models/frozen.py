@@ -156,7 +156,7 @@ class Frozen(TorchFunctionMode):
         for one, other in ((left, right), (right, left)):
             known = self._activated.get(one)
             if known is not None and carries(other) and other.shape == one.shape:
-                _, shift = self._shifted.get(other, (other, 0.0))
+                _, shift = self._shifted.get(other) or (other, 0.0)
                 return _gated(known[0], other, one, known[1], self._plain, shift)
             factor = self._own_gate(one, other)
             if factor is not None:
@@ -168,7 +168,7 @@ class Frozen(TorchFunctionMode):
         source = self._sigmoids.get(gate)
         if source is None or source is x:
             return None if source is None else 1.0
-        scaled, factor = self._scaled.get(source, (None, 0.0))
+        scaled, factor = self._scaled.get(source) or (None, 0.0)
         return factor if scaled is x else None
 
     @contextlib.contextmanager

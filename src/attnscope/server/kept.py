@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from attnscope.analyses.analyze import Unit
 from attnscope.analyses.views import VIEWS, View
 from attnscope.analyses.views.registry import TextRequest
 from attnscope.artifacts.answer import Answer
-from attnscope.artifacts.flow import Reading
-from attnscope.artifacts.session import Example, ModelInfo, Session
+from attnscope.artifacts.session import Example, MeasureInfo, ModelInfo, Session
 from attnscope.errors import AttnscopeError, InputError, one_of
 from attnscope.models.model import Model
 from attnscope.places import check_place, whole
@@ -27,7 +26,7 @@ from attnscope.server.models import Models
 from attnscope.server.session import session
 from attnscope.server.settings import Settings
 
-MEASURES = ("weight", "head_norm", "attention_norm", "block_norm", "feedforward_norm")
+MEASURES = ("weight", "head_norm", "attention_norm", "block_norm", "feedforward_norm", "decomposed")
 """Those that are kept where nobody says which, as far as the models have them."""
 ENDING = ".html"
 FOLDER = Path(__file__).with_name("single")
@@ -88,9 +87,9 @@ class _Asking:
         for model in models.values():
             check_length(model, asked, settings.limits)
         found = session(Models({slot: partial(_itself, model) for slot, model in models.items()}), settings)
-        self.session = _narrowed(found, measures)
         self.unit: Unit = unit if found.models.b is None or found.models.a.words_shared else "word"
         """Models that cut texts differently are laid over each other in words."""
+        self.session = _narrowed(found, measures, self.unit)
 
     def all(self, progress: Progress) -> dict[str, Any]:
         """What the browser reads: what there is to ask, and every question with its answer."""
@@ -116,7 +115,7 @@ class _Asking:
         asked = {"slot": slot, "unit": self.unit}
         for measure in self.session.measures:
             if getattr(measure.available, slot):
-                for reading in get_args(Reading):
+                for reading in measure.readings:
                     yield "maps", {**asked, "measure": measure.name, "reading": reading}
         info: ModelInfo = getattr(self.session.models, slot)
         named = [name for names in choices.values() for name in names]  # two classifiers are asked about the same class
@@ -146,20 +145,31 @@ class _Asking:
         return {**asked, "parcel": base64.b64encode(gzip.compress(parcel.to_bytes(), mtime=0)).decode("ascii")}
 
 
-def _narrowed(found: Session, measures: Sequence[str] | None) -> Session:
+def _narrowed(found: Session, measures: Sequence[str] | None, unit: Unit) -> Session:
     """A session of which everything that can be chosen is kept."""
-    there = [measure.name for measure in found.measures if measure.available.a]
-    wanted = [name for name in MEASURES if name in there] if measures is None else measures
-    kept = {one_of("measure", name, [measure.name for measure in found.measures]) for name in wanted}
-    if not kept.intersection(there):
-        reason = next((one.available.reason for one in found.measures if one.name in kept), None)
-        raise InputError(f"none of the measures can be had: {reason or 'name at least one, for example weight'}")
+    obstacles = {measure.name: _obstacle(measure, unit) for measure in found.measures}
+    wanted = [name for name in MEASURES if obstacles.get(name) is None] if measures is None else measures
+    if not wanted:
+        raise InputError("no measure was named; name at least one, for example weight")
+    for name in wanted:
+        obstacle = obstacles[one_of("measure", name, obstacles)]
+        if obstacle is not None:
+            raise InputError(obstacle)
     return found.model_copy(
         update={
-            "measures": tuple(measure for measure in found.measures if measure.name in kept),
+            "measures": tuple(measure for measure in found.measures if measure.name in wanted),
             "methods": tuple(method for method in found.methods if method.name == _METHOD),
         }
     )
+
+
+def _obstacle(measure: MeasureInfo, unit: Unit) -> str | None:
+    """Why a measure can't be had; None if it can."""
+    if not measure.available.a:
+        return measure.available.reason or f"there is no {measure.title} in this model"
+    if unit not in measure.units:
+        return f"{measure.title} is of tokens, not of words; leave it out, or take tokens"
+    return None
 
 
 def _defaults(view: View) -> dict[str, Any]:

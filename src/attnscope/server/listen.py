@@ -5,13 +5,13 @@ import errno
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import torch
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from attnscope.errors import InputError
 from attnscope.server.desk import Desk
@@ -108,7 +108,8 @@ class Connection(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.cycle is None or self.cycle.response_complete:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is None or cycle.response_complete:
             self._watch()
         else:
             self._unwatch()

@@ -1,13 +1,16 @@
 """What the browser is told when it opens."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import get_args
 
 import numpy as np
 
-from attnscope.analyses.analyze import analyze
+from attnscope.analyses.analyze import Unit, analyze
 from attnscope.analyses.attribution import ATTRIBUTIONS
+from attnscope.analyses.views.maps import EXACT, MOST_FLOW, MapsRequest, maps
+from attnscope.artifacts.flow import Reading
 from attnscope.artifacts.session import (
     Availability,
     CorpusInfo,
@@ -71,7 +74,8 @@ def session(models: Models, settings: Settings) -> Session:
     return Session(
         version=version("attnscope"),
         models=Slots(a=infos["a"], b=infos.get("b")),
-        measures=tuple(_measure(measure, found) for measure in MEASURES.values() if measure.is_map),
+        measures=(*(_measure(measure, found) for measure in MEASURES.values() if measure.is_map), _exact(found)),
+        most_flow=MOST_FLOW,
         methods=tuple(
             MethodInfo(
                 name=method.name,
@@ -116,18 +120,30 @@ def _refusals(model: Model, stack: str) -> Iterator[tuple[str, str]]:
             reason = _refusal(model, stack, name)
             if reason is not None:
                 yield name, reason
+    reason = _said(lambda: maps({"a": model}, MapsRequest(text=_SHORT, measure=EXACT, reading="cumulative"), _unseen))
+    if reason is not None:
+        yield EXACT, reason
 
 
 def _refusal(model: Model, stack: str, *names: str) -> str | None:
+    pair = _SHORT if model.is_encoder_decoder else None
+    return _said(lambda: analyze(model, _SHORT, pair, measures=names, stack=stack))
+
+
+def _said(ask: Callable[[], object]) -> str | None:
+    """What a question is refused with, in one line."""
     try:
-        analyze(model, _SHORT, pair=_SHORT if model.is_encoder_decoder else None, measures=names, stack=stack)
+        ask()
     except AttnscopeError as error:
         return " ".join(str(error).split())
     return None
 
 
+def _unseen(_done: int, _total: int) -> None:
+    """Nobody watches how far it is."""
+
+
 def _measure(measure: Measure, found: Mapping[str, _Known]) -> MeasureInfo:
-    reasons = {slot: known.refused.get(measure.name) for slot, known in found.items()}
     return MeasureInfo(
         name=measure.name,
         title=_title(measure.name),
@@ -135,11 +151,33 @@ def _measure(measure: Measure, found: Mapping[str, _Known]) -> MeasureInfo:
         formula=measure.formula,
         paper=measure.paper,
         per_head=HEAD in measure.dims,
-        available=Availability(
-            a=reasons["a"] is None,
-            b="b" in reasons and reasons["b"] is None,
-            reason=next((reason for reason in reasons.values() if reason is not None), None),
-        ),
+        readings=get_args(Reading),
+        units=get_args(Unit),
+        available=_availability(measure.name, found),
+    )
+
+
+def _exact(found: Mapping[str, _Known]) -> MeasureInfo:
+    """The exact parts, in the place of a measure."""
+    return MeasureInfo(
+        name=EXACT,
+        title=_title(EXACT),
+        summary="How long the vector is that a word, through all layers below, adds to a token: adds up exactly.",
+        formula="‖x_{i⇐k}‖, where Σ_k x_{i⇐k} + bias = x_i behind every layer",
+        paper="Modarressi et al. 2023, DecompX (ACL)",
+        per_head=False,
+        readings=("cumulative",),
+        units=("token",),
+        available=_availability(EXACT, found),
+    )
+
+
+def _availability(name: str, found: Mapping[str, _Known]) -> Availability:
+    reasons = {slot: known.refused.get(name) for slot, known in found.items()}
+    return Availability(
+        a=reasons["a"] is None,
+        b="b" in reasons and reasons["b"] is None,
+        reason=next((reason for reason in reasons.values() if reason is not None), None),
     )
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from attnscope.analyses.views.maps import MOST_FLOW
 from attnscope.artifacts.session import Example, Limits
 
 CHARACTERS, TOKENS = 20_000, 512
 BODY_BYTES = 1 << 19
 """Enough for two texts of the greatest length with each letter written as an escape."""
-LIMITS = Limits(characters=CHARACTERS, tokens=TOKENS, body_bytes=BODY_BYTES, flow=MOST_FLOW)
+LIMITS = Limits(characters=CHARACTERS, tokens=TOKENS, body_bytes=BODY_BYTES)
 PATIENCE = 20.0
 """Seconds that a request's head may take to arrive, and its body."""
 KEPT_BYTES = 1 << 30

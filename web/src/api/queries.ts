@@ -51,6 +51,11 @@ export async function stop(queryKey: readonly unknown[]): Promise<void> {
   await queries.cancelQueries({ queryKey, exact: true }, { revert: false });
 }
 
+/** All that failed and is still to be seen, once more. */
+export async function askAgain(): Promise<void> {
+  await queries.refetchQueries({ type: "active", predicate: ({ state }) => state.status === "error" });
+}
+
 function said(error: Error | null): Error | null {
   return error instanceof CancelledError ? new Refusal("You stopped this before it was done.", 0) : error;
 }

@@ -6,4 +6,9 @@ export class Refusal extends Error {
     this.name = "Refusal";
     this.status = status;
   }
+
+  /** Whether the same question may be answered another time: nobody answered, or there was too much to do. */
+  get passes(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
 }

@@ -141,6 +141,7 @@ export interface paths {
      * @description The strongest keys of every query, by layer and head: what the flow graph is traced from.
      *
      *     In the direct reading heads stay apart; cumulative and flow readings, which are over layers, take their mean.
+     *     `decomposed` is over layers in itself: what each token is made of, exactly.
      */
     post: operations["maps"];
     delete?: never;
@@ -806,8 +807,6 @@ export interface components {
       tokens: number;
       /** Body Bytes */
       body_bytes: number;
-      /** Flow */
-      flow: number;
     };
     /**
      * Maps
@@ -898,7 +897,7 @@ export interface components {
     };
     /**
      * MeasureInfo
-     * @description A measure that is a map from keys to queries.
+     * @description A map from keys to queries: a measure of each layer, or the whole model's exact parts.
      */
     MeasureInfo: {
       /** Name */
@@ -913,6 +912,10 @@ export interface components {
       paper: string;
       /** Per Head */
       per_head: boolean;
+      /** Readings */
+      readings: ("direct" | "cumulative" | "flow")[];
+      /** Units */
+      units: ("token" | "word")[];
       available: components["schemas"]["Availability"];
     };
     /**
@@ -1111,6 +1114,8 @@ export interface components {
       models: components["schemas"]["Slots"];
       /** Measures */
       measures: components["schemas"]["MeasureInfo"][];
+      /** Most Flow */
+      most_flow: number;
       /** Methods */
       methods: components["schemas"]["MethodInfo"][];
       limits: components["schemas"]["Limits"];

@@ -1,5 +1,6 @@
 import { Suspense, useEffect } from "react";
-import { useParcel, useSession } from "../api/queries";
+import { askAgain, useParcel, useSession } from "../api/queries";
+import { Refusal } from "../api/refusal";
 import type { Answer } from "../api/types";
 import { useTheme } from "../design/theme";
 import { Empty, Failed, Working } from "../parts/States";
@@ -61,6 +62,9 @@ function Readable({ subject, children }: { subject: Subject; children: React.Rea
       </Empty>
     );
   }
-  if (error) return <Failed error={error} />;
+  if (error) {
+    const passes = error instanceof Refusal && error.passes;
+    return <Failed error={error} onRetry={passes ? () => void askAgain() : undefined} />;
+  }
   return children;
 }

@@ -1,6 +1,6 @@
 import type { MeasureInfo } from "../api/types";
 import { useStore } from "../state/store";
-import type { Subject } from "../state/subject";
+import { obstacle, type Subject } from "../state/subject";
 import { Answers } from "./Answers";
 import { Help } from "./Help";
 import { TextForm } from "./TextForm";
@@ -48,23 +48,21 @@ function MeasureChoice({ subject }: { subject: Subject }) {
         value={subject.measure.name}
         onChange={(event) => choose({ measure: event.target.value, threshold: null })}
       >
-        {measures.map(({ name, title, available }) => (
-          <option
-            key={name}
-            value={name}
-            disabled={!available.a}
-            title={available.a ? undefined : (available.reason ?? undefined)}
-          >
-            {title}
-          </option>
-        ))}
+        {measures.map((one) => {
+          const reason = obstacle(one, subject.models);
+          return (
+            <option key={one.name} value={one.name} disabled={reason !== null} title={reason ?? undefined}>
+              {one.title}
+            </option>
+          );
+        })}
       </select>
     </div>
   );
 }
 
-/** From where a head looks to what the layer takes; the others after them. */
-const FIRST = ["weight", "head_norm", "attention_norm", "block_norm", "feedforward_norm"];
+/** From where a head looks to what the layer, and the whole model, takes; the others after them. */
+const FIRST = ["weight", "head_norm", "attention_norm", "block_norm", "feedforward_norm", "decomposed"];
 
 function ordered(measures: readonly MeasureInfo[]): MeasureInfo[] {
   const place = ({ name }: MeasureInfo) => (FIRST.indexOf(name) + 1 || FIRST.length + 1) - 1;

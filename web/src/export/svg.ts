@@ -5,6 +5,7 @@ import { reckoned } from "../views/flow/lettering";
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const MARGIN = 12;
 const LINE = 16;
+const GAP = 8;
 const TYPE = 11;
 
 const waiting = new WeakMap<Element, () => string>();
@@ -19,12 +20,16 @@ export interface Figure {
   caption: string;
   ground: string;
   ink: string;
+  /** What the colours stand for: comes under the drawing. */
+  legend?: SVGSVGElement | null;
   /** Style sheet with the typefaces, where they must travel along. */
   fonts?: string;
 }
 
-export function svgText(drawing: SVGSVGElement, { caption, ground, ink, fonts }: Figure): string {
-  const { width, height } = sizeOf(drawing);
+export function svgText(drawing: SVGSVGElement, { caption, ground, ink, legend, fonts }: Figure): string {
+  const { width, height: drawn } = sizeOf(drawing);
+  const under = legend ? sizeOf(legend).height + GAP : 0;
+  const height = drawn + under;
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const originals = drawing.querySelectorAll("[data-later]");
   for (const [place, element] of copy.querySelectorAll("[data-later]").entries()) {
@@ -40,14 +45,19 @@ export function svgText(drawing: SVGSVGElement, { caption, ground, ink, fonts }:
   copy.setAttribute("height", String(tall));
   copy.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${wide} ${tall}`);
   copy.setAttribute("font-family", "Inter, 'Noto Sans CJK JP', 'Hiragino Sans', Helvetica, Arial, sans-serif");
-  const under = element("rect", {
+  if (legend) {
+    const group = element("g", { transform: `translate(0 ${drawn + GAP})` });
+    group.append(...(legend.cloneNode(true) as SVGSVGElement).childNodes);
+    copy.append(group);
+  }
+  const page = element("rect", {
     x: String(-MARGIN),
     y: String(-MARGIN),
     width: String(wide),
     height: String(tall),
     fill: ground,
   });
-  copy.prepend(under);
+  copy.prepend(page);
   if (fonts) {
     const style = document.createElementNS(NAMESPACE, "style");
     style.textContent = fonts;

@@ -15,20 +15,22 @@ interface Props {
   name: string;
   caption: string;
   drawing?: () => SVGSVGElement | null;
+  /** What its colours stand for, where that stands outside of it. */
+  legend?: () => SVGSVGElement | null;
   table?: () => Table;
 }
 
 /** The drawing as SVG or PNG, and the numbers behind it as CSV. */
-export function ExportMenu({ name, caption, drawing, table }: Props) {
+export function ExportMenu({ name, caption, drawing, legend, table }: Props) {
   const { paper, soft } = usePalette();
-  const figure = { caption, ground: paper, ink: soft };
+  const figure = () => ({ caption, ground: paper, ink: soft, legend: legend?.() ?? null });
   const svg = () => {
     const element = drawing?.();
-    if (element) save(svgText(element, figure), `${name}.svg`, "image/svg+xml");
+    if (element) save(svgText(element, figure()), `${name}.svg`, "image/svg+xml");
   };
   const png = async () => {
     const element = drawing?.();
-    if (element) save(await pngBlob(svgText(element, { ...figure, fonts: await fontFaces() })), `${name}.png`);
+    if (element) save(await pngBlob(svgText(element, { ...figure(), fonts: await fontFaces() })), `${name}.png`);
   };
   const data = () => {
     const found = table?.();

@@ -9,3 +9,11 @@ export function sameTokens(a: TokenList, b: TokenList): boolean {
     a.labels.every((label, place) => (a.special[place] && b.special[place]) || label === b.labels[place])
   );
 }
+
+const RIGHT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF]/u;
+
+/** Whether most words are of a script that is written from right to left. */
+export function isFromTheRight(names: readonly string[]): boolean {
+  const words = names.filter((name) => /\p{L}/u.test(name));
+  return words.length > 0 && words.filter((name) => RIGHT.test(name)).length > words.length / 2;
+}

@@ -5,6 +5,7 @@ import { kept } from "../api/kept";
 import { useSession } from "../api/queries";
 import type { MeasureInfo, ModelInfo, Session, Slot } from "../api/types";
 import { useStore } from "./store";
+import type { Choices } from "./url";
 
 export interface Subject {
   session: Session;
@@ -14,6 +15,8 @@ export interface Subject {
   slots: readonly Slot[];
   models: { a: ModelInfo; b: ModelInfo | null };
   measure: MeasureInfo;
+  /** How maps are read: as chosen, if the measure can be read so. */
+  reading: Choices["reading"];
   /** Words where the models cut texts differently, as their tokens can't be laid side by side. */
   unit: "token" | "word";
 }
@@ -25,24 +28,22 @@ export function useSubject(): Subject | null {
   const pair = useStore((state) => state.pair);
   const measure = useStore((state) => state.measure);
   const unit = useStore((state) => state.unit);
+  const reading = useStore((state) => state.reading);
   return (
-    useMemo(() => session && subjectOf(session, { text, pair, measure, unit }), [session, text, pair, measure, unit]) ??
-    null
+    useMemo(
+      () => session && subjectOf(session, { text, pair, measure, reading, unit }),
+      [session, text, pair, measure, reading, unit],
+    ) ?? null
   );
 }
 
-interface Chosen {
-  text: string | null;
-  pair: string | null;
-  measure: string;
-  unit: "token" | "word";
-}
+type Chosen = Pick<Choices, "text" | "pair" | "measure" | "reading" | "unit">;
 
 export function subjectOf(session: Session, chosen: Chosen): Subject {
   const { models, measures, demo } = session;
-  const found = measures.find(({ name, available }) => name === chosen.measure && available.a) ?? measures[0];
+  const found = measures.find((one) => one.name === chosen.measure && obstacle(one, models) === null) ?? measures[0];
   if (!found) throw new Error("the server offers no measure at all");
-  const differ = models.b !== null && !models.a.words_shared;
+  const { readings } = found;
   return {
     session,
     text: chosen.text ?? demo?.text ?? "",
@@ -50,8 +51,28 @@ export function subjectOf(session: Session, chosen: Chosen): Subject {
     slots: models.b ? ["a", "b"] : ["a"],
     models,
     measure: found,
-    unit: kept?.unit ?? (differ ? "word" : chosen.unit),
+    reading: readings.includes(chosen.reading) ? chosen.reading : (readings[0] ?? "direct"),
+    unit: kept?.unit ?? (cutApart(models) ? "word" : chosen.unit),
   };
+}
+
+/** The same in units that the measure can be had in, for views that show the measure itself. */
+export function measurable(subject: Subject): Subject {
+  const { units } = subject.measure;
+  return units.includes(subject.unit) ? subject : { ...subject, unit: units[0] ?? "token" };
+}
+
+/** Whether the models cut texts into different tokens, so that only words can be laid side by side. */
+export function cutApart({ a, b }: Session["models"]): boolean {
+  return b !== null && !a.words_shared;
+}
+
+/** Why a measure can't be chosen; null: it can. */
+export function obstacle({ available, units, title }: MeasureInfo, models: Session["models"]): string | null {
+  if (!available.a) return available.reason ?? `A has no ${title}`;
+  return cutApart(models) && !units.includes("word")
+    ? `the models cut texts differently, and ${title} is of tokens`
+    : null;
 }
 
 /** A measure's name as a sentence can carry it. */

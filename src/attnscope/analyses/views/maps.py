@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import Unit, analyze
+from attnscope.analyses.decomposed import decomposed
 from attnscope.analyses.views.reading import Axes, axes, chosen, default_target, inner_stack, is_causal
 from attnscope.analyses.views.registry import Models, Progress, SlotRequest, view
 from attnscope.analyses.whole import holds_residual, map_measure
@@ -19,10 +21,13 @@ from attnscope.methods.max_flow import max_flow
 from attnscope.methods.rollout import rollout
 from attnscope.methods.rows import shares
 from attnscope.methods.tracing import row_shares
+from attnscope.models.model import Model
 
 BINS = 40
 MOST_FLOW = 64
 """Tokens up to which maximum flows are computed: their number grows with the square, and each takes longer."""
+EXACT = "decomposed"
+"""Not a measure of a layer but the whole model's own parts, which read as maps over layers do."""
 _FINE = 1000
 _Folded = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
 
@@ -41,9 +46,9 @@ def maps(models: Models, request: MapsRequest, progress: Progress) -> Parcel:
     """The strongest keys of every query, by layer and head: what the flow graph is traced from.
 
     In the direct reading heads stay apart; cumulative and flow readings, which are over layers, take their mean.
+    `decomposed` is over layers in itself: what each token is made of, exactly.
     """
     model = chosen(models, request.slot)
-    measure = map_measure(request.measure)
     stack = inner_stack(model, request.stack)
     both = axes(model, request.text, request.pair, stack, request.unit)
     if stack == "cross":
@@ -56,30 +61,33 @@ def maps(models: Models, request: MapsRequest, progress: Progress) -> Parcel:
         )
     strongest = _Strongest(both, kept_of(len(both.keys)))
     direct = request.reading == "direct"
-    found = analyze(
-        model,
-        request.text,
-        request.pair,
-        measures=measure.name,
-        stack=stack,
-        fold=strongest.fold if direct else strongest.mean,
-        progress=progress,
-    )
-    if not direct:
-        mixing = shares(found["mean"].to_numpy(), identity=not holds_residual(measure))
-        through = rollout(mixing, identity=False)
-        if request.reading == "flow":
-            through = max_flow(mixing, progress=progress)
+    if request.measure == EXACT:
+        found = _exact(model, request, both, progress)
+        through = [strongest.mean({EXACT: layer})["mean"][1] for layer in found[EXACT].to_numpy()]
+        has_heads, with_residual = False, True
+    else:
+        measure = map_measure(request.measure)
+        found = analyze(
+            model,
+            request.text,
+            request.pair,
+            measures=measure.name,
+            stack=stack,
+            fold=strongest.fold if direct else strongest.mean,
+            progress=progress,
+        )
+        has_heads, with_residual = direct and HEAD in measure.dims, holds_residual(measure)
+        through = None if direct else _through(found, request.reading, with_residual, progress)
+    if through is None:
+        arrays = {name: found[name].to_numpy() for name in ("key", "share", "total")}
+    else:
         columns = [strongest.of(layer[None]) for layer in through]
         arrays = {name: np.stack([column[name][1] for column in columns]) for name in columns[0]}
-    else:
-        arrays = {name: found[name].to_numpy() for name in ("key", "share", "total")}
     edges, counts = strongest.histogram()
     tokens = both.keys.listed()
-    has_heads = direct and HEAD in measure.dims
     artifact = Maps(
         model=model.name,
-        measure=measure.name,
+        measure=request.measure,
         reading=request.reading,
         stack=stack,
         unit=request.unit,
@@ -90,10 +98,33 @@ def maps(models: Models, request: MapsRequest, progress: Progress) -> Parcel:
         floor=strongest.floor,
         causal=strongest.causal,
         default_target=default_target(tokens, strongest.causal),
-        holds_residual=holds_residual(measure),
+        holds_residual=with_residual,
         reconstruction_error=float(found.attrs["reconstruction_error"]),
     )
     return Parcel(artifact, arrays | {"histogram_edge": edges, "histogram_count": counts})
+
+
+def _through(found: xr.Dataset, reading: Reading, with_residual: bool, progress: Progress) -> NDArray[Any]:
+    """Maps over layers, of those of single layers."""
+    mixing = shares(found["mean"].to_numpy(), identity=not with_residual)
+    return max_flow(mixing, progress=progress) if reading == "flow" else rollout(mixing, identity=False)
+
+
+def _exact(model: Model, request: MapsRequest, both: Axes, progress: Progress) -> xr.Dataset:
+    """The lengths of the exact parts, where they are a map between the tokens of one stack."""
+    if request.reading != "cumulative":
+        raise InputError(f"{EXACT} leads through all layers at once; take the cumulative reading")
+    if request.unit != "token":
+        raise InputError(
+            "the lengths of exact parts are of tokens: those of words are not their sums; "
+            "take tokens in the place of words"
+        )
+    if model.is_encoder_decoder:
+        raise InputError(f"{EXACT} goes through encoder and decoder at once, and is no map within one of them")
+    found = decomposed(model, request.text, request.pair, progress=progress)
+    if found[EXACT].shape[1:] != (len(both.queries), len(both.keys)):
+        raise InputError(f"{model.name} reads more than the tokens of the text, so that {EXACT} is no map of them")
+    return found
 
 
 def kept_of(tokens: int) -> int:

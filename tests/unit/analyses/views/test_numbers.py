@@ -81,6 +81,36 @@ def test_readings_over_layers(measure: str, residual: bool) -> None:
     np.testing.assert_allclose(flowed, row_shares(max_flow(by_word)), atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["classifier", "causal"])
+def test_the_exact_parts_are_read_as_maps_over_layers(kind: str) -> None:
+    model = classifier() if kind == "classifier" else zoo_model("gpt2")
+    found = ask({"a": model}, "maps", measure="decomposed", reading="cumulative")
+    artifact, exact = cast("Maps", found.artifact), ats.decomposed(model, TEXT)
+    np.testing.assert_allclose(dense(found)[:, 0], row_shares(exact["decomposed"].to_numpy()), atol=1e-6)
+    assert (artifact.measure, artifact.heads, artifact.holds_residual) == ("decomposed", (), True)
+    assert artifact.causal == (kind == "causal")
+    assert artifact.layers == tuple(exact["layer"].to_numpy())
+    assert artifact.reconstruction_error == exact.attrs["reconstruction_error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"reading": "direct"}, "take the cumulative reading"),
+        ({"reading": "flow"}, "take the cumulative reading"),
+        ({"reading": "cumulative", "unit": "word"}, "take tokens"),
+    ],
+)
+def test_the_exact_parts_are_no_map_of_a_layer_nor_of_words(options: dict[str, str], said: str) -> None:
+    with pytest.raises(ats.InputError, match=said):
+        ask({"a": classifier()}, "maps", measure="decomposed", **options)
+
+
+def test_the_exact_parts_of_two_stacks_are_no_map() -> None:
+    with pytest.raises(ats.InputError, match="encoder and decoder at once"):
+        ask({"a": zoo_model("marian")}, "maps", pair="the dog", measure="decomposed", reading="cumulative")
+
+
 def test_only_the_strongest_keys_of_long_texts_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnscope.analyses.views.maps.kept_of", lambda _tokens: 3)
     found = ask({"a": classifier()}, "maps", measure="weight")

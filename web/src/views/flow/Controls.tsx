@@ -8,19 +8,17 @@ import { UnitChooser } from "../../parts/UnitChooser";
 import { useDragging } from "../../state/dragging";
 import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
-import { DRAWINGS, LOGIT, READINGS, SHOWN } from "./options";
+import { DRAWINGS, LOGIT, readings, SHOWN } from "./options";
 import type { Flow } from "./useFlow";
 
 export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
   const choose = useStore((state) => state.choose);
   const draw = useStore((state) => state.draw);
-  const reading = useStore((state) => state.reading);
   const show = useStore((state) => state.show);
   const layers = useStore((state) => state.layers);
   const heads = useStore((state) => state.heads);
   const { drag, end } = useDragging();
-  const { models, measure } = subject;
-  const most = subject.session.limits.flow;
+  const { models, measure, reading } = subject;
   const perHead = flow.maps.heads.length > 0;
   return (
     <>
@@ -49,18 +47,10 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
       <Segmented
         label="Reading"
         value={reading}
-        options={READINGS.map((one) =>
-          one.value === "flow" && flow.maps.tokens.labels.length > most
-            ? {
-                ...one,
-                disabled: true,
-                title: `Maximum flow is worked out for texts of up to ${most} ${subject.unit}s`,
-              }
-            : one,
-        )}
+        options={readings(subject, flow.maps.tokens.labels.length)}
         onChange={(value) => choose({ reading: value, threshold: null })}
       />
-      <UnitChooser subject={subject} />
+      <UnitChooser subject={subject} measure={measure} />
       {!perHead && (
         <p className="small soft">
           {reading === "direct"
@@ -82,7 +72,6 @@ export function Controls({ subject, flow }: { subject: Subject; flow: Flow }) {
 /** While something else is dragged, its hundreds of options stay as they are. */
 const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Subject; maps: Maps }) {
   const target = useStore((state) => state.target);
-  const reading = useStore((state) => state.reading);
   const choose = useStore((state) => state.choose);
   const { labels } = maps.tokens;
   const standard = labels[maps.default_target] ?? "";
@@ -100,7 +89,7 @@ const TargetPicker = memo(function TargetPicker({ subject, maps }: { subject: Su
         value={value}
         onChange={(event) => choose({ target: event.target.value === standard ? null : event.target.value })}
       >
-        {decides && reading !== "flow" && (
+        {decides && subject.reading !== "flow" && (
           <optgroup label="A decision">
             {classes.map((name) => (
               <option key={name} value={`${LOGIT}${name}`}>

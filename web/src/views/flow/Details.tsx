@@ -3,16 +3,23 @@
 import { type KeyboardEvent, memo, useMemo } from "react";
 import { type Palette, step, stepBetween } from "../../design/colour";
 import { percent } from "../../parts/numbers";
+import { isFromTheRight } from "../../parts/tokens";
 import { useStore } from "../../state/store";
+import { Anatomy } from "./Anatomy";
 import { plain } from "./groups";
 import type { Flow } from "./useFlow";
 
 export const Details = memo(function Details({ flow, palette }: { flow: Flow; palette: Palette }) {
+  // The story explains what is to be seen, and stands where this would.
+  const isExplained = useStore((state) => state.draw === "rings" && state.story === null);
   return (
     <>
       <Sentence flow={flow} palette={palette} />
       {flow.selected === null ? (
-        <Leading flow={flow} palette={palette} />
+        <>
+          <Leading flow={flow} palette={palette} />
+          {isExplained && <Anatomy flow={flow} palette={palette} />}
+        </>
       ) : (
         <OneWord flow={flow} palette={palette} token={flow.selected} />
       )}
@@ -42,7 +49,7 @@ function Sentence({ flow, palette }: { flow: Flow; palette: Palette }) {
       role="group"
       aria-label="Words of the text, as deep as they are reached"
       onKeyDown={keys}
-      dir="auto"
+      dir={isFromTheRight(tokens.labels.filter((_, place) => !tokens.special[place])) ? "rtl" : "ltr"}
     >
       {tokens.labels.map((label, place) => (
         <button
@@ -92,12 +99,14 @@ function ink(flow: Flow, palette: Palette, token: number, most: number): string 
   return amount > 0.45 ? palette.paper : palette.ink;
 }
 
-const SHOWN = 12;
+const SHOWN = 10;
 
 /** The words that are reached most. */
 function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
   const { picture, groups } = flow;
   const choose = useStore((state) => state.choose);
+  const point = useStore((state) => state.point);
+  const hover = useStore((state) => state.hover?.word ?? null);
   const rows = groups
     .map(({ label, first }, place) => ({
       label,
@@ -129,7 +138,12 @@ function Leading({ flow, palette }: { flow: Flow; palette: Palette }) {
         </thead>
         <tbody>
           {rows.map(({ label, first, a, b }) => (
-            <tr key={first}>
+            <tr
+              key={first}
+              data-hover={hover === flow.main.tokens.labels[first] || undefined}
+              onPointerEnter={() => point({ word: flow.main.tokens.labels[first]!, layer: flow.main.layers[0]! })}
+              onPointerLeave={() => point(null)}
+            >
               <th scope="row">
                 <button
                   type="button"

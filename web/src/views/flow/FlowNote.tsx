@@ -18,8 +18,9 @@ export function FlowNote({ subject }: { subject: Subject }) {
         <p>
           Each ring is a layer, the first one outermost; a word keeps its angle. A sector is tinted by its influence and
           by which model reaches it. In it, one cell for each head: left half A and right half B where both use the
-          word, a whole cell where one does; the deeper, the stronger, and outlined the strongest of the ring. The two
-          lines are how much each word receives.
+          word, a whole cell where one does; the deeper, the stronger, and outlined the strongest in the ring. The two
+          lines are how much each word receives, up to the most that a word receives in this ring; special tokens often
+          receive many times that, and their lines go off the end.
         </p>
       ) : (
         <p>

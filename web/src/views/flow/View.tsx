@@ -1,15 +1,18 @@
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { Questions } from "../../api/queries";
+import type { Slot } from "../../api/types";
 import type { Palette } from "../../design/colour";
 import { usePalette } from "../../design/theme";
 import { captionOf } from "../../parts/caption";
 import { ExportMenu } from "../../parts/ExportMenu";
+import { percent } from "../../parts/numbers";
 import { Empty, Failed, Working } from "../../parts/States";
 import { Tooltip } from "../../parts/Tooltip";
 import { useSize } from "../../parts/useSize";
 import { ViewFrame } from "../../parts/ViewFrame";
 import { useCalm } from "../../state/calm";
 import { useStore } from "../../state/store";
+import { measurable, type Subject } from "../../state/subject";
 import type { ViewProps } from "..";
 import { Controls } from "./Controls";
 import { Details } from "./Details";
@@ -17,6 +20,7 @@ import "./flow.css";
 import { FlowNote } from "./FlowNote";
 import { Key } from "./Key";
 import { measured } from "./lettering";
+import { readings } from "./options";
 import { type Pointed, Rings } from "./Rings";
 import { focus, frame, locate } from "./rings";
 import { Sankey } from "./Sankey";
@@ -26,7 +30,8 @@ import { table } from "./table";
 import { type Flow, useFlow } from "./useFlow";
 import { useZoom } from "./useZoom";
 
-export default function FlowView({ subject }: ViewProps) {
+export default function FlowView({ subject: given }: ViewProps) {
+  const subject = useMemo(() => measurable(given), [given]);
   const [stage, setStage] = useState<HTMLElement | null>(null);
   const zoom = useZoom(stage);
   const draw = useStore((state) => state.draw);
@@ -35,11 +40,14 @@ export default function FlowView({ subject }: ViewProps) {
   const calm = useCalm(flow);
   const palette = usePalette();
   const drawing = useRef<SVGSVGElement>(null);
+  const key = useRef<SVGSVGElement>(null);
   const { models, measure, unit } = subject;
-  const shown = {
-    ...(flow?.a && { a: { model: models.a.name, ...models.a } }),
-    ...(flow?.b && models.b && { b: { model: models.b.name, ...models.b } }),
-  };
+  const shown = Object.fromEntries(
+    Object.entries(flow?.errors ?? {}).map(([slot, reconstruction_error]) => [
+      slot,
+      { model: models[slot as Slot]!.name, reconstruction_error },
+    ]),
+  );
   const caption = captionOf(`${measure.title} by ${unit}`, shown);
   return (
     <ViewFrame
@@ -51,8 +59,9 @@ export default function FlowView({ subject }: ViewProps) {
             <FlowNote subject={subject} />
             <ExportMenu
               name={`attnscope-flow-${subject.measure.name}`}
-              caption={`“${short(subject.text)}” · ${caption}`}
+              caption={`“${short(subject.text)}” · ${captionOf(`${measure.title} by ${unit}`, shown, traced(subject, flow))}`}
               drawing={() => drawing.current}
+              legend={() => key.current}
               table={() => table(flow)}
             />
           </>
@@ -65,6 +74,7 @@ export default function FlowView({ subject }: ViewProps) {
       ) : flow ? (
         <Stage
           ref={drawing}
+          keyRef={key}
           onStage={setStage}
           flow={flow}
           palette={palette}
@@ -94,6 +104,7 @@ function Waiting({ asked }: { asked: Questions }) {
 
 interface StageProps {
   ref: React.RefObject<SVGSVGElement | null>;
+  keyRef: React.RefObject<SVGSVGElement | null>;
   onStage: (element: HTMLElement | null) => void;
   flow: Flow;
   palette: Palette;
@@ -107,7 +118,7 @@ interface Pointer extends Pointed {
   y: number;
 }
 
-function Stage({ ref, onStage, flow, palette, zoom, working, asked }: StageProps) {
+function Stage({ ref, keyRef, onStage, flow, palette, zoom, working, asked }: StageProps) {
   const draw = useStore((state) => state.draw);
   const choose = useStore((state) => state.choose);
   const point = useStore((state) => state.point);
@@ -223,7 +234,7 @@ function Stage({ ref, onStage, flow, palette, zoom, working, asked }: StageProps
           </div>
         )}
       </div>
-      <Key flow={flow} palette={palette} zoom={zoom} draw={draw} onZoom={onZoom} />
+      <Key ref={keyRef} flow={flow} palette={palette} width={size.width} zoom={zoom} draw={draw} onZoom={onZoom} />
       {pointer && (
         <Tooltip x={pointer.x} y={pointer.y}>
           <Tip flow={flow} level={pointer.level} group={pointer.group} />
@@ -252,6 +263,12 @@ function nearest(drawing: ReturnType<typeof sankey>, x: number, y: number) {
     .map((bar) => ({ bar, away: Math.max(bar.y - y, y - bar.y - bar.height, 0) }))
     .sort((one, other) => one.away - other.away)[0];
   return found && found.away < 10 ? { kind: "sector" as const, level: found.bar.level, group: found.bar.group! } : null;
+}
+
+/** How the graph came about, for those who don't see the controls beside it. */
+function traced(subject: Subject, { maps, target, threshold }: Flow): string {
+  const reading = readings(subject, maps.tokens.labels.length).find(({ value }) => value === maps.reading)?.label;
+  return `${String(reading).toLowerCase()}, traced from ${target}, shares from ${percent(threshold)}`;
 }
 
 function short(text: string): string {

@@ -75,5 +75,10 @@ function group(tokens: TokenList, first: number, end: number): Group {
 
 /** A label without what only makes it different from others. */
 export function plain(label: string): string {
-  return label.replace(NUMBERED, "").replace(PIECE, "") || label;
+  return unmarked(label.replace(NUMBERED, "")) || label;
+}
+
+/** A token's or class's name without what a tokenizer marks pieces or spaces with. */
+export function unmarked(name: string): string {
+  return name.replace(PIECE, "") || name;
 }

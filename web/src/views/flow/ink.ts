@@ -140,7 +140,8 @@ function apart(shapes: Shapes): Shapes[] {
   }));
 }
 
-function path(shapes: Shapes): string {
+/** One path through all of them. */
+export function path(shapes: Shapes): string {
   if (shapes.kind === "lines") return shapes.data.map(lineOf).join("");
   const { kind, data } = shapes;
   let found = "";

@@ -1,6 +1,7 @@
 /** What the Flow view begins with, and what its choices are called. */
 
 import type { Segment } from "../../parts/Segmented";
+import type { Subject } from "../../state/subject";
 import type { Choices } from "../../state/url";
 
 /**
@@ -12,7 +13,7 @@ export function defaultThreshold(perHead: boolean, reading: Choices["reading"], 
   return Math.max(0.001, Number(Math.min(usual, 0.8 * strongest).toPrecision(2)));
 }
 
-export const READINGS: readonly Segment<Choices["reading"]>[] = [
+const READINGS: readonly Segment<Choices["reading"]>[] = [
   { value: "direct", label: "Direct", title: "Each layer’s own map" },
   {
     value: "cumulative",
@@ -25,6 +26,17 @@ export const READINGS: readonly Segment<Choices["reading"]>[] = [
     title: "Flow: how much could reach a token if every map were a net of pipes (maximum flow)",
   },
 ];
+
+/** How maps of a measure can be read, of a text of so many tokens. */
+export function readings({ measure, session, unit }: Subject, tokens: number): readonly Segment<Choices["reading"]>[] {
+  return READINGS.map((one) => {
+    if (!measure.readings.includes(one.value))
+      return { ...one, disabled: true, title: `${measure.title} leads through all layers at once` };
+    if (one.value === "flow" && tokens > session.most_flow)
+      return { ...one, disabled: true, title: `Maximum flow is worked out for up to ${session.most_flow} ${unit}s` };
+    return measure.readings.length === 1 ? { ...one, label: "Through all", title: measure.summary } : one;
+  });
+}
 
 export const DRAWINGS: readonly Segment<Choices["draw"]>[] = [
   { value: "rings", label: "Rings", title: "One ring for each layer, the target in the middle" },

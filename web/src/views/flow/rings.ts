@@ -7,7 +7,7 @@
  */
 
 import { type Palette, step, stepBetween } from "../../design/colour";
-import { type Drawn, type Picture, type Where, where } from "./graph";
+import { type Picture, type Where, where } from "./graph";
 import type { Group } from "./groups";
 import { Gathered, type Shapes } from "./ink";
 import { fitted, type Measure } from "./lettering";
@@ -77,7 +77,7 @@ export function frame({ width, height, zoom = 1, pan = [0, 0], groups, layers, h
   const size = spokeSize(groups.length);
   const margin = outside === "bent" ? BAND : Math.min(SPOKE * (size / WORD), longest * (size / WORD) + 10);
   const radius = (room - margin) * zoom;
-  const hole = Math.max(30, Math.min(radius * (layers.length > 8 ? 0.12 : 0.15), 72));
+  const hole = Math.max(30, Math.min(radius * 0.12, 72));
   const thick = (radius - hole) / layers.length;
   const rings = layers.map((layer, level) => {
     const outer = radius - level * thick;
@@ -93,7 +93,7 @@ function spokeSize(count: number): number {
 
 /** Longer words get more of the ring, but less than in proportion. */
 function angles(groups: readonly Group[]): { from: Float64Array; to: Float64Array } {
-  const weights = groups.map(({ label }) => Math.sqrt(3 + Math.min([...label].length, 12)));
+  const weights = groups.map(({ label }) => Math.sqrt(5 + Math.min([...label].length, 12)));
   const all = weights.reduce((sum, weight) => sum + weight, 0) || 1;
   const scale = (TAU - 2 * GAP) / all;
   const from = new Float64Array(groups.length);
@@ -116,11 +116,11 @@ function ring(
   from: Float64Array,
   to: Float64Array,
 ): Ring {
-  const space = thick * 0.1;
+  const space = Math.min(thick * 0.1, 3);
   const body = thick - space;
   // The words of the outermost ring stand outside of it.
-  const band = level > 0 && thick > 36 ? 11 : 0;
-  const profile = Math.min(body * 0.28, 18);
+  const band = level > 0 && thick > 34 ? 11 : 0;
+  const profile = Math.min(body * 0.32, 24);
   const inner = outer - body;
   const bottom = inner + profile;
   const top = outer - band - 1.5;
@@ -132,19 +132,21 @@ function ring(
     inner,
     outer,
     grid: { ...gridFor(heads, narrowest * (bottom + (top - bottom) * 0.3) * 0.9, (top - bottom) * 0.94), radius },
-    profile: [inner + 1, inner + profile],
+    profile: [inner + 0.5, inner + profile - 1],
     band: band > 0 ? outer - band + 1 : null,
   };
 }
 
-const LARGEST = 11;
+const LARGEST = 22;
+/** All heads together are one cell. */
+const SINGLE = 26;
 
 /** Rows and columns with the largest square cells in a space. */
 export function gridFor(heads: number, width: number, height: number): Omit<Grid, "radius"> {
   let best = { rows: heads, columns: 1, cell: 0 };
   for (let rows = 1; rows <= heads; rows++) {
     const columns = Math.ceil(heads / rows);
-    const cell = Math.min(width / columns, height / rows, heads === 1 ? LARGEST * 2 : LARGEST);
+    const cell = Math.min(width / columns, height / rows, heads === 1 ? SINGLE : LARGEST);
     const blank = rows * columns - heads;
     if (cell > best.cell + 1e-6 || (cell > best.cell - 1e-6 && blank < best.rows * best.columns - heads))
       best = { rows, columns, cell };
@@ -230,22 +232,13 @@ export function marks(drawn: Frame, shown: Picture, options: MarkOptions): Marks
     }
     strongest.push(...best.corners);
   }
-  const thin = drawn.rings.length > 8 ? 0.9 : 1.2;
   return {
     shapes: [
       ...sectors.list(),
       { kind: "quads", data: ink.empty, fill: palette.soft, opacity: lit ? 0.12 : 0.35 },
       ...ink.cells.list(),
       { kind: "quads", data: strongest, stroke: palette.ink, width: 1.4, opacity: lit ? 0.35 : 1 },
-      ...profiles(drawn, shown).map(
-        ({ slot, data }): Shapes => ({
-          kind: "lines",
-          data,
-          stroke: palette[slot],
-          width: thin,
-          opacity: lit ? 0.4 : 1,
-        }),
-      ),
+      ...profiles(drawn, shown, palette, lit ? 0.4 : 1),
     ],
     labels: labels(drawn, shown, options),
     layers: drawn.rings.map(({ layer, inner, outer }) => ({ text: String(layer), x: 0, y: -(inner + outer) / 2 })),
@@ -358,31 +351,84 @@ function depth(scale: readonly string[], value: number, shown: Picture): string 
   return step(scale, 0.25 + 0.75 * Math.min(1, value / shown.most.strength));
 }
 
-function profiles(drawn: Frame, shown: Picture): { slot: "a" | "b"; data: number[][] }[] {
-  return (["a", "b"] as const).flatMap((slot) => {
-    const one: Drawn | null = shown[slot];
-    if (!one) return [];
-    const data = drawn.rings.map(({ level, profile: [low, high] }) =>
-      profile(drawn, (group) => low + (high - low) * (one.received[level]![group]! / shown.most.received)),
+/**
+ * Where each ring's profiles end: at the most that a word receives there. Special tokens, and a token that takes more
+ * than half, often receive many times what any word does, which would leave the words flat; their lines go off the end.
+ * Where words receive next to nothing they are flat: profiles never end before an even share.
+ */
+export function peaks({ a, b, layers, groups }: Picture): number[] {
+  return layers.map((_, level) => {
+    const all = [a, b].flatMap((one) => Array.from(one?.received[level] ?? [], (value, group) => ({ value, group })));
+    const words = all.filter(({ value, group }) => !groups[group]!.special && value <= 0.5);
+    return Math.max(
+      1 / groups.length,
+      ...(words.some(({ value }) => value > 0) ? words : all).map(({ value }) => value),
     );
-    return [{ slot, data }];
   });
 }
 
-/** From word to word round a ring, at a radius for each; between two words the line glides and never overshoots. */
-function profile(drawn: Frame, radius: (group: number) => number): number[] {
-  const count = drawn.from.length;
-  const points: number[] = count > 0 ? [...at(drawn.from[0]!, radius(0))] : [];
-  for (let group = 0; group <= count; group++) {
-    const from = group === 0 ? drawn.from[0]! : middle(drawn, group - 1);
-    const to = group === count ? drawn.to[count - 1]! : middle(drawn, group);
-    const [start, end] = [radius(Math.max(0, group - 1)), radius(Math.min(count - 1, group))];
+/** What each word receives: a line for each model, over the line of nothing. */
+function profiles(drawn: Frame, shown: Picture, { a, b, rule }: Palette, opacity: number): Shapes[] {
+  const most = peaks(shown);
+  const floor = drawn.rings.map(({ profile: [low] }) => profile(drawn, () => low));
+  const found: Shapes[] = [{ kind: "lines", data: floor, stroke: rule, width: 0.8, opacity }];
+  const fine = drawn.rings.length > 8 ? 0.75 : 1;
+  // Where both receive the same, the finer line lies in the other.
+  for (const { one, colour, width } of [
+    { one: shown.a, colour: a, width: 1.4 * fine },
+    { one: shown.b, colour: b, width: shown.a ? fine : 1.4 * fine },
+  ]) {
+    if (!one) continue;
+    const data = drawn.rings.flatMap(({ level, profile: [low, high] }) => {
+      const part = Array.from(one.received[level]!, (value) => value / most[level]!);
+      const radius = (group: number) => low + (high - low) * Math.min(1, part[group]!);
+      return runs(part, (value) => value < 1 + 1e-6).map(([first, end]) => profile(drawn, radius, first, end));
+    });
+    found.push({ kind: "lines", data, stroke: colour, width, opacity });
+  }
+  return found;
+}
+
+/** Where a condition begins to hold, and where it ends. */
+function runs(values: readonly number[], holds: (value: number) => boolean): [number, number][] {
+  const found: [number, number][] = [];
+  for (const [place, value] of values.entries()) {
+    if (!holds(value)) continue;
+    const last = found.at(-1);
+    if (last?.[1] === place) last[1]++;
+    else found.push([place, place + 1]);
+  }
+  return found;
+}
+
+/** How much of a sector, at each end, a line takes to glide over to the next one. */
+const GLIDE = 0.2;
+
+/** Along a ring from one word to before another, at a radius for each: level along most of a sector. */
+function profile(
+  drawn: Frame,
+  radius: (group: number) => number,
+  first = 0,
+  end: number = drawn.from.length,
+): number[] {
+  const points: number[] = [];
+  const arc = (from: number, to: number, start: number, end: number) => {
     const steps = Math.max(1, Math.ceil((to - from) / 0.05));
-    for (let place = 1; place <= steps; place++) {
+    for (let place = 0; place <= steps; place++) {
       const part = place / steps;
       const smooth = part * part * (3 - 2 * part);
       points.push(...at(from + (to - from) * part, start + (end - start) * smooth));
     }
+  };
+  const last = drawn.from.length - 1;
+  const edge = (group: number) => (drawn.to[group]! - drawn.from[group]!) * GLIDE;
+  const begins = (group: number) => drawn.from[group]! + (group > 0 ? edge(group) : 0);
+  const ends = (group: number) => drawn.to[group]! - (group < last ? edge(group) : 0);
+  const glide = (group: number) => arc(ends(group), begins(group + 1), radius(group), radius(group + 1));
+  if (first > 0) glide(first - 1);
+  for (let group = first; group < end; group++) {
+    arc(begins(group), ends(group), radius(group), radius(group));
+    if (group < last) glide(group);
   }
   return points;
 }

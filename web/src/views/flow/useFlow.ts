@@ -9,7 +9,7 @@ import { useStore } from "../../state/store";
 import type { Subject } from "../../state/subject";
 import type { Choices } from "../../state/url";
 import { type Picture, picture, type Side, side, strongestShare } from "./graph";
-import { type Group, groupsOf, ROOM } from "./groups";
+import { type Group, groupsOf, ROOM, unmarked } from "./groups";
 import { defaultThreshold, LOGIT } from "./options";
 
 export interface Flow {
@@ -22,6 +22,8 @@ export interface Flow {
   show: Choices["show"];
   threshold: number;
   maps: Maps;
+  /** The reconstruction error of what is shown of each model. */
+  errors: Partial<Record<Slot, number>>;
   histogram: { edges: Float32Array; counts: ArrayLike<number> };
   /** What the target is called. */
   target: string;
@@ -42,8 +44,7 @@ export interface FlowState {
 }
 
 export function useFlow(subject: Subject, zoom: number): FlowState {
-  const measure = subject.measure;
-  const reading = useStore((state) => state.reading);
+  const { measure, reading } = subject;
   const chosenShow = useStore((state) => state.show);
   // An address may ask for B alone where there is none, or none with this measure.
   const show = chosenShow === "b" && !(subject.models.b && measure.available.b) ? "both" : chosenShow;
@@ -110,8 +111,12 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
       show: sides.a && sides.b ? show : "both",
       threshold,
       maps: known.artifact,
+      errors: {
+        ...(sides.a && parcelA && { a: parcelA.artifact.reconstruction_error }),
+        ...(sides.b && parcelB && { b: parcelB.artifact.reconstruction_error }),
+      },
       histogram: { edges, counts },
-      target: targetName(main, logit || predicted),
+      target: targetName([sides.a, sides.b], logit || predicted),
       selected: place >= 0 ? place : null,
       from: chosen ? from : null,
       paths,
@@ -120,7 +125,7 @@ export function useFlow(subject: Subject, zoom: number): FlowState {
         : "The models don’t have the same layers and words, so B can’t be laid over A. Choose B to see it alone.",
       stale: isWaiting,
     };
-  }, [sides, main, known, groups, word, show, threshold, logit, predicted, subject, isWaiting]);
+  }, [sides, main, known, parcelA, parcelB, groups, word, show, threshold, logit, predicted, subject, isWaiting]);
   return {
     flow,
     asked: together(mapsA, mapsB, wordsA, wordsB),
@@ -135,8 +140,7 @@ function targetOf({ artifact }: Parcel<Maps>, label: string | null): number {
 }
 
 function useMaps(subject: Subject, slot: Slot): Asked<Maps> {
-  const reading = useStore((state) => state.reading);
-  const { text, pair, unit, measure, models } = subject;
+  const { text, pair, unit, reading, measure, models } = subject;
   const isThere = models[slot] !== null && measure.available[slot];
   return useParcel<Maps>("maps", isThere ? { slot, text, pair, measure: measure.name, reading, unit } : null);
 }
@@ -167,9 +171,13 @@ function isComparable(a: Side, b: Side): boolean {
   return a.tokens.labels.length === b.tokens.labels.length && a.layers.join() === b.layers.join();
 }
 
-function targetName(main: Side, logit: string | null): string {
-  if (main.start === null) return logit || "answer";
-  return main.tokens.labels[main.start] ?? "";
+/** One name, or two where the models are not traced from the same. */
+function targetName(sides: readonly (Side | null)[], logit: string | null): string {
+  const names = sides.flatMap((one) => {
+    if (!one) return [];
+    return [one.start === null ? unmarked(logit || "answer") : (one.tokens.labels[one.start] ?? "")];
+  });
+  return [...new Set(names)].join(" / ");
 }
 
 function missing(subject: Subject, { a, b }: { a: Side | null; b: Side | null }, logit: string | null): string | null {

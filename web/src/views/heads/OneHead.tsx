@@ -52,14 +52,12 @@ export function OneHead({ subject, layer, head, controls, aside, onMove }: Props
   return (
     <ViewFrame
       controls={controls}
-      caption={
-        <>
-          <button type="button" className="link" onClick={() => choose({ head: null })}>
-            ← All heads
-          </button>
-          <span className="caption-text">{caption}</span>
-        </>
+      back={
+        <button type="button" className="link" onClick={() => choose({ head: null })}>
+          ← All heads
+        </button>
       }
+      caption={caption}
       tools={
         <>
           <Note

@@ -22,7 +22,9 @@ const MEAN = 92;
 const BETWEEN = 32;
 const LEGEND = 36;
 const LEAST = 9;
-const MOST = 30;
+const USUAL = 30;
+/** Where all of it is to be seen at once. */
+const MOST = 44;
 const TALLEST = 1.6;
 
 interface Size {
@@ -36,8 +38,8 @@ interface Size {
 
 export function matrixLayout({ width, height, rows, columns, layers, heads }: Size): MatrixLayout {
   const room = (width - BETWEEN * (columns - 1)) / columns - LEFT - MEAN;
-  const cell = Math.max(LEAST, Math.min(MOST, Math.floor(room / heads)));
   const high = Math.floor((height - LEGEND - rows * (TOP + BETWEEN / 2)) / (rows * layers));
+  const cell = Math.max(LEAST, Math.min(Math.floor(room / heads), Math.max(USUAL, Math.min(high, MOST))));
   const tall = Math.max(cell, Math.min(Math.floor(cell * TALLEST), high, MOST));
   const across = LEFT + cell * heads + MEAN;
   const down = TOP + tall * layers;

@@ -194,6 +194,7 @@ function Controls({ subject, slot }: { subject: Subject; slot: Slot }) {
 /** The words of the text, as buttons. */
 function Suggestions({ subject }: { subject: Subject }) {
   const choose = useStore((state) => state.choose);
+  const selected = useStore((state) => state.word);
   const words = useMemo(() => {
     const found = subject.text.match(/[\p{L}\p{N}][\p{L}\p{N}’'-]*/gu) ?? [];
     return [...new Set(found)].slice(0, 24);
@@ -201,7 +202,13 @@ function Suggestions({ subject }: { subject: Subject }) {
   return (
     <p className="suggestions">
       {words.map((word) => (
-        <button key={word} type="button" className="quiet" onClick={() => choose({ find: word })}>
+        <button
+          key={word}
+          type="button"
+          className="quiet"
+          aria-pressed={selected !== null && plain(selected) === word}
+          onClick={() => choose({ find: word })}
+        >
           {word}
         </button>
       ))}

@@ -140,7 +140,7 @@ function Result({ parcel, method, titles, onMethod }: ResultProps) {
           ))}
         </tbody>
       </table>
-      <p className="small soft">{sentenceCase(parcel.artifact.verdict)}.</p>
+      <p className="small soft">{said(parcel.artifact.verdict, titles)}.</p>
     </>
   );
 }
@@ -153,6 +153,8 @@ export function titleOf(name: string, titles: readonly MethodInfo[]): string {
   return titles.find((one) => one.name === name)?.title ?? name.replaceAll("_", " ");
 }
 
-function sentenceCase(text: string): string {
+/** A sentence of the server with methods as they are called here. */
+export function said(verdict: string, titles: readonly MethodInfo[]): string {
+  const text = verdict.replace(/[a-z_]+/g, (name) => titles.find((one) => one.name === name)?.title ?? name);
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -1,5 +1,6 @@
 /** Where the words of the shaded text and the rows of the bars lie: pure geometry, in pixels. */
 
+import { isFromTheRight } from "../../parts/tokens";
 import type { Measure } from "../flow/lettering";
 import type { Column, Row, Rows, Series } from "./rows";
 
@@ -59,16 +60,10 @@ export function textLayout(found: Rows, series: Series, width: number, top: numb
     });
     x = left + own;
   }
-  const placed = isFromTheRight(inOrder) ? boxes.map((box) => ({ ...box, x: width - box.x - box.width })) : boxes;
+  const placed = isFromTheRight(inOrder.filter(({ special }) => !special).map(({ name }) => name))
+    ? boxes.map((box) => ({ ...box, x: width - box.x - box.width }))
+    : boxes;
   return { series, top, boxes: placed, height: TITLE + (line + 1) * LINE };
-}
-
-const RIGHT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF]/u;
-
-/** Whether most words are of a script that is written from right to left. */
-function isFromTheRight(rows: readonly Row[]): boolean {
-  const words = rows.filter(({ name, special }) => !special && /\p{L}/u.test(name));
-  return words.length > 0 && words.filter(({ name }) => RIGHT.test(name)).length > words.length / 2;
 }
 
 const UNSPACED = /[\u2E80-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;

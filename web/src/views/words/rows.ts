@@ -2,9 +2,10 @@
 
 import { floats, type Parcel } from "../../api/parcel";
 import type { Slot, Words } from "../../api/types";
+import { briefly } from "../../parts/caption";
 import { sameTokens } from "../../parts/tokens";
 import type { Choices } from "../../state/url";
-import { plain } from "../flow/groups";
+import { plain, unmarked } from "../flow/groups";
 
 export type Column = "contribution" | "weight" | "norm";
 export const COLUMNS: readonly Column[] = ["contribution", "weight", "norm"];
@@ -79,8 +80,8 @@ export function rowsOf({ words, show, received, order }: Given): Rows | null {
     }),
   ) as unknown as Record<Column, Series[]>;
   for (const slot of slots) {
-    const { reason } = words[slot]!.artifact;
-    if (reason) notes.push(`${slot.toUpperCase()}: ${reason}; it has attention alone.`);
+    const { model, reason } = words[slot]!.artifact;
+    if (reason) notes.push(`${slot.toUpperCase()}: ${reason.replace(model, briefly(model))}; it has attention alone.`);
   }
   const rows = first.tokens.labels.map((label, place): Row => {
     const values = Object.fromEntries(
@@ -143,7 +144,7 @@ function decisionOf(slot: Slot, parcel: Parcel<Words>): Decision[] {
   const { target, target_value: value, bias, completeness_error: error, probability } = parcel.artifact;
   if (target === null || value === null) return [];
   const sum = floats(parcel, "contribution").reduce((total, one) => total + one, 0);
-  return [{ slot, target, value, bias, sum, error, probability }];
+  return [{ slot, target: unmarked(target), value, bias, sum, error, probability }];
 }
 
 function reachOf(rows: readonly Row[], decisions: readonly Decision[]): Rows["reach"] {
