@@ -15,29 +15,48 @@ interface Step {
 
 const SEEN = "attnscope.story";
 
-export function stepsFor({ session, models }: Subject): Step[] {
+/** What the demo's models show can be said of them; of others, what to look for. */
+const TEXTS = {
+  demo: {
+    looks: "By attention weights, much of what reaches the middle is [CLS] and [SEP], which say nothing.",
+    takes:
+      "The same attention by what it carries: the length of weight times vector. The vectors of special tokens are short, so [CLS] and [SEP] shrink; the words remain.",
+    changed:
+      "Model B, in teal, was taught to tell good reviews from bad. Teal is what it uses more: look at the words that carry the judgement.",
+  },
+  other: {
+    looks:
+      "By attention weights, much of what reaches the middle is often a token that says little: [CLS], [SEP], the first of the text, a full stop.",
+    takes:
+      "The same attention by what it carries: the length of weight times vector. Tokens whose vectors are short shrink, whatever their weight; what remains is what the model takes.",
+    changed: "Teal is what model B uses more, purple what model A does. Look at the words that gained.",
+  },
+} as const;
+
+export function stepsFor(subject: Subject): Step[] {
+  const { session, models } = subject;
   const hasNorms = session.measures.some(({ name, available }) => name === "attention_norm" && available.a);
-  const first = models.b
-    ? "Each ring is a layer, the first one outermost. Purple is model A, before fine-tuning."
-    : "Each ring is a layer, the first one outermost.";
+  const texts = TEXTS[isDemo(subject) ? "demo" : "other"];
+  const rings = "Each ring is a layer, the first one outermost.";
   const steps: Step[] = [
     {
       title: "Where it looks",
-      text: `${first} By attention weights, much of what reaches the middle is [CLS] and [SEP], which say nothing.`,
+      text: `${rings}${models.b ? " Purple is model A." : ""} ${texts.looks}`,
       set: { measure: "weight", show: "a" },
     },
+    { title: "What it takes", text: texts.takes, set: { measure: "attention_norm", show: "a" } },
     {
-      title: "What it takes",
-      text: "The same attention by what it carries: the length of weight times vector. The vectors of special tokens are short, so [CLS] and [SEP] shrink; the words remain.",
-      set: { measure: "attention_norm", show: "a" },
-    },
-    {
-      title: "What fine-tuning changed",
-      text: "Model B, in teal, was taught to tell good reviews from bad. Teal is what it uses more: look at the words that carry the judgement.",
+      title: isDemo(subject) ? "What fine-tuning changed" : "What changed",
+      text: texts.changed,
       set: { measure: "head_norm", show: "diff" },
     },
   ];
   return steps.slice(0, !hasNorms ? 1 : models.b ? 3 : 2);
+}
+
+/** A file opens with a text as well, but of anybody's models. */
+function isDemo({ session }: Subject): boolean {
+  return session.demo !== null && !kept;
 }
 
 export function Story({ subject }: { subject: Subject }) {
@@ -100,12 +119,12 @@ export function storyStep(steps: readonly Step[], number: number): Partial<Choic
 /** The demo tells its story once: on a first visit to a plain address. */
 function useFirstVisit(subject: Subject): void {
   const choose = useStore((state) => state.choose);
-  const isDemo = subject.session.demo !== null && !kept;
+  const isFirst = isDemo(subject);
   useEffect(() => {
-    if (!isDemo || location.search !== "" || isRemembered()) return;
+    if (!isFirst || location.search !== "" || isRemembered()) return;
     remember();
     choose(storyStep(stepsFor(subject), 1), { quiet: true });
-  }, [isDemo, subject, choose]);
+  }, [isFirst, subject, choose]);
 }
 
 function isRemembered(): boolean {
