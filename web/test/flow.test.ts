@@ -246,6 +246,33 @@ describe("rings", () => {
     expect(peaks({ ...alone, layers: [1] })[0]).toBeCloseTo(0.9);
   });
 
+  it("have words like spokes in long, narrow sectors, when one looks closer", () => {
+    const tokens = Array.from({ length: 58 }, (_, place) => `word${place}`);
+    const groups = groupsOf(tokenList(["[CLS]", ...tokens, "[SEP]"]));
+    const all = Float32Array.from(groups, () => 1 / groups.length);
+    const one = {
+      reached: SHOWN.layers.map(() => new Uint8Array(groups.length).fill(1)),
+      share: SHOWN.layers.map(() => all),
+      received: SHOWN.layers.map(() => all),
+      strength: SHOWN.heads.map((heads) => new Float32Array(heads * groups.length).fill(0.5)),
+    };
+    const shown = { ...SHOWN, groups, a: one, b: null };
+    const words = (zoom: number) => {
+      const close = frame({ ...SIZE, zoom, groups, layers: shown.layers, heads: shown.heads, measure: reckoned });
+      return marks(close, shown, lookOf(null)).labels.flatMap(({ key, spoke }) => {
+        const ring = close.rings[Number(key.split("-")[0])];
+        return spoke && !key.startsWith("w") ? [{ ring: ring!, radius: Math.hypot(spoke.x, spoke.y) }] : [];
+      });
+    };
+    expect(words(1)).toEqual([]);
+    const found = words(6);
+    expect(found.length).toBeGreaterThan(3);
+    for (const { ring, radius } of found) {
+      expect(radius).toBeGreaterThan(ring.grid.radius);
+      expect(radius).toBeLessThan(ring.outer);
+    }
+  });
+
   it("dim what is not lit", () => {
     const lit = SHOWN.layers.map(() => Uint8Array.from(GROUPS, (_, group) => Number(group === 2)));
     const dimmed = marks(drawn, SHOWN, lookOf(lit)).labels.filter(({ key, dim }) => key.startsWith("w") && !dim);

@@ -4,7 +4,7 @@ import { CancelledError, keepPreviousData, QueryClient, useQuery } from "@tansta
 import { create } from "zustand";
 import { ask, getSession } from "./client";
 import type { Parcel } from "./parcel";
-import { Refusal } from "./refusal";
+import { Refusal, Stopped } from "./refusal";
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -57,7 +57,7 @@ export async function askAgain(): Promise<void> {
 }
 
 function said(error: Error | null): Error | null {
-  return error instanceof CancelledError ? new Refusal("You stopped this before it was done.", 0) : error;
+  return error instanceof CancelledError ? new Stopped() : error;
 }
 
 /** Several questions as one. */

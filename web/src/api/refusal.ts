@@ -12,3 +12,11 @@ export class Refusal extends Error {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
+
+/** Called off by the person who asked. */
+export class Stopped extends Refusal {
+  constructor() {
+    super("You stopped this before it was done.", 0);
+    this.name = "Stopped";
+  }
+}

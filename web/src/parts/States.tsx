@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Stopped } from "../api/refusal";
 
 /** Nothing to show yet, and what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -63,11 +64,11 @@ function sentence(message: string): string {
 export function Failed({ error, onRetry }: { error: Error; onRetry?: (() => void) | undefined }) {
   return (
     <div className="state" role="alert">
-      <h2>That did not work</h2>
+      <h2>{error instanceof Stopped ? "Stopped" : "That did not work"}</h2>
       <p>{sentence(error.message)}</p>
       {onRetry && (
         <button type="button" onClick={onRetry}>
-          Try again
+          {error instanceof Stopped ? "Do it after all" : "Try again"}
         </button>
       )}
     </div>

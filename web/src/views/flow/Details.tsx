@@ -199,6 +199,9 @@ function OneWord({ flow, palette, token }: { flow: Flow; palette: Palette; token
       <h3>
         By layer <span className="soft">· share of influence, heads that use it</span>
       </h3>
+      {rows.every(({ a, b }) => a === 0 && b === 0) && (
+        <p className="small soft">At this threshold no path leads from it to {flow.target}. Lower it to see more.</p>
+      )}
       <table>
         <tbody>
           {rows.toReversed().map(({ layer, a, b, heads: used }) => (

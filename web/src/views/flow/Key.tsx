@@ -1,5 +1,6 @@
 import { type Ref, useMemo } from "react";
 import type { Palette } from "../../design/colour";
+import { useCalm } from "../../state/calm";
 import { BAR, keyItems, type Placed, placed, SIZE } from "./key";
 import { measured } from "./lettering";
 import { n } from "./polar";
@@ -22,9 +23,10 @@ const ZOOM = 100;
 /** What the colours stand for; and how near one is. */
 export function Key({ ref, flow, palette, width, zoom, draw, onZoom }: Props) {
   const room = Math.max(200, draw === "rings" ? width - ZOOM : width);
+  const calm = useCalm(flow);
   const { items, height } = useMemo(
-    () => placed(keyItems(flow, palette, draw), room, measured),
-    [flow, palette, draw, room],
+    () => placed(keyItems(calm, palette, draw), room, measured),
+    [calm, palette, draw, room],
   );
   return (
     <div className="key">

@@ -127,7 +127,7 @@ const Word = memo(
         dy="0.35em"
         fontSize={n(size)}
         fontWeight={strong ? 680 : 450}
-        fill={idle ? palette.faint : palette.ink}
+        fill={idle ? palette.faint : key.startsWith("w") ? palette.ink : palette.soft}
         textAnchor={spoke.anchor}
         opacity={dim ? 0.35 : undefined}
       >

@@ -260,9 +260,13 @@ function isDim({ lit }: MarkOptions, level: number, group: number): boolean {
   return lit !== null && !lit[level]?.[group];
 }
 
+function isZoomed({ radius, width, height }: Frame): boolean {
+  return radius * 2 > Math.min(width, height);
+}
+
 /** Zoomed in, most of it lies outside of the window. */
 function isSeen(drawn: Frame, { inner, outer }: Ring, group: number): boolean {
-  if (drawn.radius * 2 <= Math.min(drawn.width, drawn.height)) return true;
+  if (!isZoomed(drawn)) return true;
   const angle = middle(drawn, group);
   const half = ((drawn.to[group]! - drawn.from[group]!) / 2) * outer + (outer - inner);
   const [x, y] = at(angle, (inner + outer) / 2);
@@ -358,12 +362,14 @@ function depth(scale: readonly string[], value: number, shown: Picture): string 
  */
 export function peaks({ a, b, layers, groups }: Picture): number[] {
   return layers.map((_, level) => {
-    const all = [a, b].flatMap((one) => Array.from(one?.received[level] ?? [], (value, group) => ({ value, group })));
-    const words = all.filter(({ value, group }) => !groups[group]!.special && value <= 0.5);
-    return Math.max(
-      1 / groups.length,
-      ...(words.some(({ value }) => value > 0) ? words : all).map(({ value }) => value),
-    );
+    let [most, ofWords] = [0, 0];
+    for (const one of [a, b]) {
+      one?.received[level]?.forEach((value, group) => {
+        most = Math.max(most, value);
+        if (!groups[group]!.special && value <= 0.5) ofWords = Math.max(ofWords, value);
+      });
+    }
+    return Math.max(1 / groups.length, ofWords || most);
   });
 }
 
@@ -448,24 +454,42 @@ function labels(drawn: Frame, shown: Picture, options: MarkOptions): Label[] {
       });
     }
     for (const one of drawn.rings) {
-      if (one.band === null || !where(shown, one.level, group) || !isSeen(drawn, one, group)) continue;
-      const arc = (drawn.to[group]! - drawn.from[group]!) * one.band;
-      const text = options.measure(label, SMALL) <= arc - 4 ? label : "";
-      if (!text) continue;
+      if (!where(shown, one.level, group) || !isSeen(drawn, one, group)) continue;
+      const place = inRing(drawn, one, group, label, options.measure);
+      if (!place) continue;
       found.push({
+        ...place,
         key: `${one.level}-${group}`,
-        text,
-        size: SMALL,
         group,
         dim: isDim(options, one.level, group),
         strong: false,
         idle: false,
-        along: lettersAlong(drawn, group, one.band, SMALL),
       });
     }
   }
   return found;
 }
+
+/** A word in its sector: bent along the ring, or, where one looks closer and sectors are long and narrow, like a spoke. */
+function inRing(
+  drawn: Frame,
+  { level, band, inner, outer, grid }: Ring,
+  group: number,
+  label: string,
+  measure: Measure,
+): Pick<Label, "text" | "size" | "along" | "spoke"> | null {
+  const wide = drawn.to[group]! - drawn.from[group]!;
+  if (band !== null && measure(label, SMALL) <= wide * band - 4)
+    return { text: label, size: SMALL, along: lettersAlong(drawn, group, band, SMALL) };
+  const from = grid.radius + (grid.rows * grid.cell) / 2 + 4;
+  // Words of the first layer stand around it, until that is out of sight.
+  if (outer - inner < LONG || wide * from < SMALL * 1.3 || (level === 0 && !isZoomed(drawn))) return null;
+  const text = fitted(label, SMALL, outer - 4 - from, measure);
+  return text ? { text, size: SMALL, spoke: spokeAt(middle(drawn, group), from) } : null;
+}
+
+/** Sectors that have room for a word beside the cells. */
+const LONG = 90;
 
 /** Where letters stand in the lower half, their feet point outwards: the line moves by their height. */
 function lettersAlong(drawn: Frame, group: number, radius: number, size: number): string {
@@ -487,14 +511,18 @@ function spoke(
   const arc = (drawn.to[group]! - drawn.from[group]!) * drawn.radius;
   const size = Math.min(spokeSize(drawn.from.length), arc * 0.92);
   if (size < 6.5) return null;
-  const angle = middle(drawn, group);
-  const [x, y] = at(angle, drawn.radius + 6);
-  const left = angle > Math.PI;
   return {
     text: fitted(label, size, SPOKE * (size / WORD) - 10, measure),
     size,
-    spoke: { x, y, turn: (angle * 180) / Math.PI - (left ? -90 : 90), anchor: left ? "end" : "start" },
+    spoke: spokeAt(middle(drawn, group), drawn.radius + 6),
   };
+}
+
+/** A text from a radius outwards, turned so that it stands upright. */
+function spokeAt(angle: number, radius: number): NonNullable<Label["spoke"]> {
+  const [x, y] = at(angle, radius);
+  const left = angle > Math.PI;
+  return { x, y, turn: (angle * 180) / Math.PI - (left ? -90 : 90), anchor: left ? "end" : "start" };
 }
 
 /** A link from a token of one level up to one of the next, or to the middle. */
