@@ -64,7 +64,7 @@ function sentence(message: string): string {
 export function Failed({ error, onRetry }: { error: Error; onRetry?: (() => void) | undefined }) {
   return (
     <div className="state" role="alert">
-      <h2>{error instanceof Stopped ? "Stopped" : "That did not work"}</h2>
+      <h2>{error instanceof Stopped ? "Called off" : "That did not work"}</h2>
       <p>{sentence(error.message)}</p>
       {onRetry && (
         <button type="button" onClick={onRetry}>
