@@ -15,6 +15,7 @@ from attnscope.analyses import compare as analysis
 from attnscope.analyses.compare import Tally
 from attnscope.analyses.findings import sentences, word_noise, words_that_moved
 from attnscope.methods.comparison import DIFFERENCES
+from attnscope.models import model as model_module
 from attnscope.models.quantise import quantised, rounded
 from tests import zoo
 from tests.conftest import zoo_model
@@ -295,6 +296,19 @@ def test_tallies_add_up(bert: ats.Model, other: ats.Model) -> None:
     for word, one in whole.words.items():
         np.testing.assert_allclose(one.total, half.words[word].total, atol=1e-12)
         assert one.count == half.words[word].count
+
+
+def test_a_text_is_read_once_by_each_model(bert: ats.Model, other: ats.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    encode = model_module.encode_text
+
+    def counted(hf_model: Any, tokenizer: Any, text: str, pair: str | None) -> Any:
+        read.append(text)
+        return encode(hf_model, tokenizer, text, pair)
+
+    monkeypatch.setattr(model_module, "encode_text", counted)
+    ats.compare(bert, other, TEXTS)
+    assert sorted(read) == sorted(TEXTS * 2)
 
 
 def test_another_tokenizer_is_compared_by_words(bert: ats.Model) -> None:
