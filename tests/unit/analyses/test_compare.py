@@ -374,10 +374,11 @@ def test_results_go_to_files_and_come_back(bert: ats.Model, other: ats.Model, tm
 
 def test_texts_from_a_file(bert: ats.Model, other: ats.Model, tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
-    path.write_text("\n\n".join(TEXTS), encoding="utf-8")
+    path.write_bytes(("\ufeff" + " \r\n\r\n".join(TEXTS)).replace("2 cats", "2\u2028cats").encode())
     told: list[tuple[int, int]] = []
     found = ats.compare(bert, other, path, progress=lambda done, total: told.append((done, total)))
-    assert found.identical(ats.compare(bert, other, TEXTS))
+    assert found.identical(ats.compare(bert, other, [text.replace("2 cats", "2\u2028cats") for text in TEXTS]))
+    assert found.attrs["texts"] == 4
     assert told == [(number, 4) for number in (1, 2, 3, 4)]
 
 
