@@ -1,10 +1,11 @@
 """Comparing two models against analysing both: `python -m benchmarks.compare`.
 
-The demo's pair, several texts of about 30, 60 and 120 tokens. What `ats.compare` takes is set over what `ats.analyze`
-takes on both models: interleaved in one run, the median of the pairs' ratios, of elapsed time, which is what is asked
-for, and of processor time: a text is worked on while the next one is read, so that with a free core less has to be
-waited for than is computed. And the highest level of memory, of numpy's arrays in MiB (the two analyses keep nothing,
-the comparison a few numbers of each text and the draws of its bootstrap), of torch's over that of the two analyses.
+The demo's pair, several texts of about 10, 30, 60 and 120 tokens. What `ats.compare` takes is set over what
+`ats.analyze` takes on both models: interleaved in one run, the median of the pairs' ratios, of elapsed time, which is
+what is asked for, and of processor time: a text is worked on while the next one is read, so that with a free core less
+has to be waited for than is computed. And the highest level of memory, of numpy's arrays in MiB (the two analyses keep
+nothing, the comparison a few numbers of each text and the draws of its bootstrap), of torch's over that of the two
+analyses.
 """
 
 import statistics
@@ -20,7 +21,7 @@ from attnscope.analyses.demo import TEXTS
 from benchmarks.__main__ import peak_bytes
 
 MEASURES = ("weight", "attention_norm", "block_norm")
-WORDS = (25, 52, 104)
+WORDS = (8, 25, 52, 104)
 COUNT, REPEATS = 24, 7
 RATIO = 1.2
 """What is asked for: at most so much of the two analyses."""

@@ -15,7 +15,8 @@ import torch
 import xarray as xr
 from matplotlib.figure import Figure
 from scipy import stats
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoTokenizer, BertForSequenceClassification
+from transformers.modeling_outputs import SequenceClassifierOutput
 
 import attnscope as ats
 from attnscope.analyses.classes import words_that_moved as class_words
@@ -30,6 +31,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = DOCS / "figures"
 SENTENCES, PROBE, SEED = 400, 4000, 0
 MEASURES = ("weight", "attention_norm", "block_norm")
+PENALTIES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 LISTED = 12
 
 
@@ -40,30 +42,64 @@ def sample(path: Path, count: int) -> list[tuple[str, str]]:
     return pairs[:count]
 
 
-def with_linear_head(labelled: list[tuple[str, str]]) -> ats.Model:
-    """The base with a classifier on its frozen features: what can be read off before anything in it changes."""
+class MeanPooledForSequenceClassification(BertForSequenceClassification):
+    """A linear classifier on the mean of the token states, which is what the base was trained to give of a text.
+
+    The pooler that BertForSequenceClassification reads was not: its weights are in the file, but nothing asked for
+    its answers since the pretraining.
+    """
+
+    def forward(self, input_ids: Any = None, attention_mask: Any = None, **options: Any) -> SequenceClassifierOutput:
+        states = self.bert(input_ids=input_ids, attention_mask=attention_mask, **options).last_hidden_state
+        mask = torch.ones(states.shape[:2]) if attention_mask is None else attention_mask
+        real = mask.to(states.dtype)[..., None]
+        return SequenceClassifierOutput(logits=self.classifier((states * real).sum(1) / real.sum(1)))
+
+
+def with_linear_head(labelled: list[tuple[str, str]]) -> tuple[ats.Model, dict[str, float]]:
+    """The base with a classifier on its frozen features: what can be read off before anything in it changes.
+
+    How much the classifier's weights are held down is decided by a fifth of the training phrases.
+    """
     tokenizer = AutoTokenizer.from_pretrained(demo_path())
-    model = AutoModelForSequenceClassification.from_pretrained(
+    model = MeanPooledForSequenceClassification.from_pretrained(
         demo_path(), num_labels=2, id2label={0: "negative", 1: "positive"}, label2id={"negative": 0, "positive": 1}
     ).eval()
     features: list[torch.Tensor] = []
+    head, model.classifier = model.classifier, torch.nn.Identity()
     with torch.no_grad():
         for start in range(0, len(labelled), 64):
             texts = [text for _, text in labelled[start : start + 64]]
-            features.append(model.bert(**tokenizer(texts, padding=True, return_tensors="pt")).pooler_output)
+            features.append(model(**tokenizer(texts, padding=True, return_tensors="pt")).logits)
+    model.classifier = head
     X, y = torch.cat(features), torch.tensor([int(label) for label, _ in labelled])
-    optimiser = torch.optim.LBFGS(model.classifier.parameters(), max_iter=500)
+    held = len(y) // 5
+    reached = {penalty: correct(fitted(head, X[held:], y[held:], penalty), X[:held], y[:held]) for penalty in PENALTIES}
+    best = max(PENALTIES, key=lambda penalty: reached[penalty])
+    fitted(head, X, y, best)
+    said = {"phrases": len(y), "penalty": best, "held_out": round(reached[best], 4)}
+    return ats.Model(model, tokenizer, name="all-MiniLM-L6-v2 + linear head"), said
+
+
+def fitted(head: torch.nn.Linear, X: torch.Tensor, y: torch.Tensor, penalty: float) -> torch.nn.Linear:
+    """Logistic regression; the penalty is on the squares of its weights, for each example."""
+    torch.nn.init.zeros_(head.weight)
+    torch.nn.init.zeros_(head.bias)
+    optimiser = torch.optim.LBFGS(head.parameters(), max_iter=1000, line_search_fn="strong_wolfe")
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
-        found = (
-            torch.nn.functional.cross_entropy(model.classifier(X), y) + 1e-3 * model.classifier.weight.square().sum()
-        )
+        found = torch.nn.functional.cross_entropy(head(X), y) + penalty * head.weight.square().sum()
         found.backward()
         return found
 
     optimiser.step(loss)
-    return ats.Model(model, tokenizer, name="all-MiniLM-L6-v2 + linear head")
+    return head
+
+
+def correct(head: torch.nn.Linear, X: torch.Tensor, y: torch.Tensor) -> float:
+    with torch.no_grad():
+        return float((head(X).argmax(-1) == y).float().mean())
 
 
 def by_layer(values: xr.DataArray) -> list[float]:
@@ -204,7 +240,9 @@ def main() -> None:
         said[name] = numbers(results[name])
         print("\n".join([name, *said[name]["summary"]]))
     said["words"], both = disagreement(results["weight"], results["attention_norm"])
-    said["classes"], classes = classes_of(with_linear_head(sample(folder / "train.tsv", PROBE)), tuned, labelled)
+    linear, probe = with_linear_head(sample(folder / "train.tsv", PROBE))
+    said["classes"], classes = classes_of(linear, tuned, labelled)
+    said["classes"]["probe"] = probe
     figures = {
         "case-study-heads": changes.matrix_figure(results["weight"]),
         "case-study-kinds-weight": changes.category_figure(results["weight"]),

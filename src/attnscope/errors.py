@@ -26,8 +26,8 @@ class TextTooLong(InputError):
 
     def __str__(self) -> str:
         return (
-            f"the text has {self.tokens} tokens, the model has positions for {self.most}; shorten it, or pass "
-            f"stride={max(1, self.most // 2)} to analyse it in overlapping windows"
+            f"the text has {self.tokens} tokens, the model has positions for {self.most}; shorten it, or let analyze "
+            f"read it in overlapping windows, with stride={max(1, self.most // 2)}"
         )
 
 

@@ -80,6 +80,12 @@ def test_without_texts_there_are_some(run: Run, pair: tuple[Path, Path]) -> None
     assert "2 texts" in run("compare", *pair, "-", given="the cat\n\na dog\n").stdout
 
 
+def test_a_file_has_a_text_in_each_line(run: Run, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes("\ufeffthe cat\u2028sat\r\n \r\na dog\r\n".encode())
+    assert "weight, 2 texts" in run("compare", *pair, path).stdout
+
+
 def test_names_of_files_are_not_compared_on(
     refused: Callable[..., str], pair: tuple[Path, Path], texts: Path, tmp_path: Path
 ) -> None:

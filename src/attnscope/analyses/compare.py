@@ -35,6 +35,7 @@ from attnscope.methods.resampling import DRAWS, bootstrap, false_discovery, mean
 from attnscope.models.model import Model
 from attnscope.result import Attribute, dataset, versions
 from attnscope.text.categories import Scheme
+from attnscope.text.labelled import lines_of
 from attnscope.text.labels import unique
 from attnscope.text.roles import ROLES, role_of
 
@@ -173,10 +174,9 @@ def read_texts(texts: Any) -> list[Item]:
     """The texts that were given, as a list; a path is read line by line."""
     if isinstance(texts, Path):
         try:
-            lines = texts.read_text(encoding="utf-8-sig").splitlines()
+            texts = lines_of(texts.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the texts in {texts} can't be read: {error}") from error
-        texts = [line.strip() for line in lines if line.strip()]
     items: list[Any] = [texts] if isinstance(texts, str) else list(texts)
     if not items:
         raise InputError("there is no text to compare the models on; give at least one")

@@ -191,7 +191,7 @@ def _roles(result: xr.Dataset) -> list[str]:
 
 def _one_role(result: xr.Dataset, place: Sequence[int]) -> str:
     at = dict(zip(("layer", "head"), place, strict=False))
-    chosen = result.isel(at)
+    chosen = result[["head_role", "role_mass"]].isel(at)
     name = f"layer {int(chosen['layer'])}" if len(at) == 1 else f"head {int(chosen['layer'])}-{int(chosen['head'])}"
     before, after = (str(chosen["head_role"].sel(model=model).item()) for model in ("base", "tuned"))
     shown = [role for role in dict.fromkeys((before, after)) if role in ROLES]
@@ -230,9 +230,7 @@ def _draws(texts: int) -> str:
     if texts == 1:
         return "One text does not tell a change from chance."
     if texts < LEAST_TEXTS:
-        return (
-            f"Intervals over {texts} texts are too narrow, as these are few to draw from; take {LEAST_TEXTS} or more."
-        )
+        return f"Intervals over {texts} texts are too narrow, being few to draw from; take {LEAST_TEXTS} or more."
     return ""
 
 

@@ -15,6 +15,7 @@ from attnscope.errors import InputError
 from attnscope.measures import Measure
 from attnscope.methods.comparison import kernel_alignment
 from attnscope.methods.tracing import row_shares
+from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.text.categories import Categories, Scheme, categorise
 from attnscope.text.roles import kind_masks
@@ -101,7 +102,8 @@ class Reader:
         Only models that cut texts alike may pass them on: others have words of other pieces.
         """
         text, pair = (item, None) if isinstance(item, str) else item
-        found = analyze(self.model, text, pair, measures=self.measure.name, stack=self.stack)
+        encoded = self.model.encode(text, pair)
+        found = analyze(self.model, encoded, measures=self.measure.name, stack=self.stack)
         values = found[self.measure.name]
         if HEAD not in values.dims:
             values = values.expand_dims({HEAD: 1}, 1)
@@ -110,7 +112,7 @@ class Reader:
         if units is None or units.by_word or len(units.tokens) != maps.shape[-1]:
             causal = not np.triu(maps[0], 1).any() and maps.shape[-1] > 1
             scheme = "decoder" if causal and self.categories == "auto" else self.categories
-            units = Units.of(_tokens(self.model, text, pair, self.stack), self.by_word, scheme)
+            units = Units.of(_tokens(encoded, self.stack), self.by_word, scheme)
         if self.by_word:
             maps = between_words(maps, units.tokens.words)
         return Reading(row_shares(maps), units, float(found.attrs["reconstruction_error"]))
@@ -122,8 +124,7 @@ def plain_word(tokens: Tokens, place: int) -> str:
     return ("[SEP]" if place else "[CLS]") if word is None else tokens.word_strings[word].casefold()
 
 
-def _tokens(model: Model, text: str, pair: str | None, stack: str) -> Tokens:
-    encoded = model.encode(text, pair)
+def _tokens(encoded: Encoded, stack: str) -> Tokens:
     tokens = encoded.target if stack == "decoder" and encoded.target is not None else encoded.source
     assert tokens is not None
     return tokens

@@ -191,8 +191,10 @@ def _is_there(text: str) -> bool:
 
 
 def _lines(text: str | None, file: Path | None) -> list[str]:
+    from attnscope.text.labelled import lines_of
+
     read = options.needed_text(text, file)
-    found = [line.strip() for line in read.splitlines() if line.strip()]
+    found = lines_of(read)
     if not found:
         raise InputError(f"there is no text in {'standard input' if file is None else file}")
     return found

@@ -203,9 +203,11 @@ class Model:
             )
 
     def encode(self, text: Any, pair: str | None = None) -> Encoded:
-        """One input: a text (with a pair or a target), an image, or a mapping of ready tensors."""
+        """One input: a text (with a pair or a target), an image, a mapping of ready tensors, or what this has made."""
         if pair is not None and not isinstance(text, str):
             raise InputError("a pair belongs to a text; ready tensors and images have none")
+        if isinstance(text, Encoded):
+            return text
         self._check_tokenizer(text)
         inputs = self._encode(text, pair)
         if not self._reads_twice or inputs.target is not None:

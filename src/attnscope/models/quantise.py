@@ -15,10 +15,10 @@ _LARGEST = 127
 
 
 def quantised(model: Model) -> Model:
-    """A copy of the model with every linear map's weights rounded to int8 and back, one scale for each output channel.
+    """A copy of the model with every linear layer's weights rounded to int8 and back, a scale for each output channel.
 
-    Biases, norms and embeddings stay as they are, and so does an output layer, which may share the embeddings'
-    weights and lies behind all attention.
+    Biases, norms and embeddings stay as they are; so do weights that are kept in no linear layer, such as those of a
+    mixture's experts, and an output layer, which may share the embeddings' weights and lies behind all attention.
     """
     hf_model = copy.deepcopy(model.hf_model)
     outputs = hf_model.get_output_embeddings()

@@ -23,7 +23,7 @@ _MOST_NUMBERS = 24
 """With more heads, or layers, cells are too small for numbers."""
 _ROW = 0.235
 """Inches of a word's row."""
-_LEAST_ROWS = 8
+_LEAST_ROWS = 6
 """Rows there is room for, so that few words stand together at the top."""
 _NARROWEST = 2.6
 _EDGES = (1.3, 1.7)

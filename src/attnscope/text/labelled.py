@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from attnscope.errors import InputError
@@ -45,6 +46,14 @@ def read_labelled(path: Path) -> Labelled:
     return Labelled(
         tuple(cells[1 - label].strip() for _, cells in rows), tuple(cells[label].strip() for _, cells in rows)
     )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a file, without those that are empty.
+
+    Signs that part lines within a text (form feed, U+2028) end none: they came along with what was copied.
+    """
+    return [line.strip() for line in StringIO(text, newline=None) if line.strip()]
 
 
 def _label_column(cells: list[str]) -> int | None:

@@ -56,6 +56,16 @@ def test_a_classifier_against_itself_and_alone(pair: tuple[ats.Model, ats.Model]
     assert not same["toward_correct_change"].to_numpy().any()
     alone = ats.compare_classes(None, pair[0], LABELLED)
     assert "toward_correct_change" not in alone
+    # What is tested of one model is what its words add, not the change of it that there is none of.
+    known = alone["word_texts"].to_numpy() > 1
+    error = alone["toward_correct_error"].to_numpy()[known]
+    t = alone["toward_correct"].to_numpy()[0, known] / error
+    p = 2 * stats.t.sf(np.abs(t), alone["word_texts"].to_numpy()[known] - 1)
+    np.testing.assert_allclose(alone["toward_correct_q"].to_numpy()[known], stats.false_discovery_control(p), rtol=1e-6)
+    spread = error * np.sqrt(alone["word_texts"].to_numpy()[known])
+    np.testing.assert_allclose(
+        alone["toward_correct_effect"].to_numpy()[known], alone["toward_correct"].to_numpy()[0, known] / spread
+    )
     np.testing.assert_array_equal(alone["contribution"][0], same["contribution"][0])
 
 

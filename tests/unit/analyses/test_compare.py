@@ -15,6 +15,7 @@ from attnscope.analyses import compare as analysis
 from attnscope.analyses.compare import Tally
 from attnscope.analyses.findings import sentences, word_noise, words_that_moved
 from attnscope.methods.comparison import DIFFERENCES
+from attnscope.models import model as model_module
 from attnscope.models.quantise import quantised, rounded
 from tests import zoo
 from tests.conftest import zoo_model
@@ -297,6 +298,19 @@ def test_tallies_add_up(bert: ats.Model, other: ats.Model) -> None:
         assert one.count == half.words[word].count
 
 
+def test_a_text_is_read_once_by_each_model(bert: ats.Model, other: ats.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    encode = model_module.encode_text
+
+    def counted(hf_model: Any, tokenizer: Any, text: str, pair: str | None) -> Any:
+        read.append(text)
+        return encode(hf_model, tokenizer, text, pair)
+
+    monkeypatch.setattr(model_module, "encode_text", counted)
+    ats.compare(bert, other, TEXTS)
+    assert sorted(read) == sorted(TEXTS * 2)
+
+
 def test_another_tokenizer_is_compared_by_words(bert: ats.Model) -> None:
     found = ats.compare(bert, zoo_model("roberta"), TEXTS)
     assert found.attrs["aligned"] == "words"
@@ -360,10 +374,11 @@ def test_results_go_to_files_and_come_back(bert: ats.Model, other: ats.Model, tm
 
 def test_texts_from_a_file(bert: ats.Model, other: ats.Model, tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
-    path.write_text("\n\n".join(TEXTS), encoding="utf-8")
+    path.write_bytes(("\ufeff" + " \r\n\r\n".join(TEXTS)).replace("2 cats", "2\u2028cats").encode())
     told: list[tuple[int, int]] = []
     found = ats.compare(bert, other, path, progress=lambda done, total: told.append((done, total)))
-    assert found.identical(ats.compare(bert, other, TEXTS))
+    assert found.identical(ats.compare(bert, other, [text.replace("2 cats", "2\u2028cats") for text in TEXTS]))
+    assert found.attrs["texts"] == 4
     assert told == [(number, 4) for number in (1, 2, 3, 4)]
 
 

@@ -113,6 +113,11 @@ def test_small_differences_survive_single_precision() -> None:
     np.testing.assert_allclose(single, exact, rtol=0.02)
 
 
+def test_a_share_at_the_threshold_is_an_edge() -> None:
+    p, q = np.array([[[0.25, 0.75, 0.0]]]), np.array([[[0.5, 0.25, 0.25]]])
+    np.testing.assert_array_equal(comparison.edges(p, q, 0.25), [[0, 1, 2]])
+
+
 def test_masses(pair: tuple[Maps, Maps]) -> None:
     square = shares(3, (2, 4, 4))
     expected = [[np.mean([square[h, i, i - 1] for i in range(1, 4)]) for h in range(2)]]

@@ -1,7 +1,7 @@
 import pytest
 
 from attnscope.errors import InputError
-from attnscope.text.labelled import classes_of, read_labelled
+from attnscope.text.labelled import classes_of, lines_of, read_labelled
 
 
 def written(tmp_path, text: str):
@@ -53,3 +53,7 @@ def test_classes_by_name_and_number() -> None:
     assert classes_of(["positive", "0", "negative"], names) == [1, 0, 0]
     with pytest.raises(InputError, match=r"no class 'neutral'; its classes: negative \(0\), positive \(1\)"):
         classes_of(["neutral"], names)
+
+
+def test_lines_end_where_lines_end() -> None:
+    assert lines_of("one\r\n\n  \rtwo\x0ctwo\u2028still two \n") == ["one", "two\x0ctwo\u2028still two"]
