@@ -101,12 +101,14 @@ def test_without_a_block_only_attention_is_known() -> None:
 
 
 def test_squared_lengths_are_never_negative() -> None:
-    """Two heads that cancel leave rounding of either sign."""
+    """Three heads that cancel leave rounding of either sign."""
     generator = torch.Generator().manual_seed(0)
-    one = torch.randn(40, 1, 9, generator=generator)
-    weights = torch.rand(1, 30, 40, generator=generator).repeat(2, 1, 1)
-    (found,) = squared_lengths(weights, [gram(torch.cat([one, -one], 1))])
-    assert bool((found >= 0).all())
+    one, two = torch.randn(2, 40, 1, 9, generator=generator)
+    matrices = gram(torch.cat([one, two, -one - two], 1))
+    weights = torch.rand(1, 30, 40, generator=generator).repeat(3, 1, 1)
+    assert float(torch.einsum("hqk,kgh,gqk->qk", weights, matrices, weights).min()) < 0
+    (found,) = squared_lengths(weights, [matrices])
+    assert float(found.min()) == 0
     assert float(found.max()) < 1e-4
 
 
