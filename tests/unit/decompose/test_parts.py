@@ -10,7 +10,8 @@ from attnscope.decompose.gram import gram, squared_lengths
 from attnscope.decompose.laws import check, relative_error, worst_row
 from attnscope.decompose.parts import Parts
 from attnscope.decompose.scopes import NoBlock, scope
-from attnscope.record import LayerRecord
+from attnscope.decompose.vectors import part_vectors
+from attnscope.record import LayerRecord, Norm, Tail
 from tests.laws.records import Dice, as_record, random_layer
 
 SIZE = {"heads": 3, "queries": 5, "keys": 5, "value": 4, "model": 7}
@@ -84,6 +85,19 @@ def test_laws_hold_and_notice(place: str, gate: bool, row_scale: bool) -> None:
         assert check(dataclasses.replace(record, gate=record.gate.flip(0))).attention > 1e-2
     if row_scale:
         assert check(dataclasses.replace(record, row_scale=2 * record.row_scale)).attention > 1e-2
+
+
+@pytest.mark.parametrize("place", ["none", "post", "branch"])
+def test_the_end_of_a_layer_scales_and_normalises_every_part(place: str) -> None:
+    dice = Dice(5)
+    known, total, scale = dice.norm(7, centred=True), dice.normal(5, 7), dice.normal(7)
+    closing = Norm(known.gamma, known.beta, known.eps, known.centred)
+    tail = Tail(output=total, is_parallel=False, scale=scale, post=closing, total=total)
+    record = dataclasses.replace(special_record(place, gate=False, row_scale=False), tail=tail)
+    block = part_vectors(record, "block", slice(None)).transpose(0, 1)
+    closed = closing.linear(scale * block) / closing.spread(total)[:, None]
+    lengths = Parts(record, ("encoder",)).rows(slice(0, 5)).lengths["encoder"]
+    torch.testing.assert_close(lengths, closed.norm(dim=-1), rtol=1e-7, atol=1e-7)
 
 
 def test_behind_a_gate_a_value_has_no_length() -> None:
