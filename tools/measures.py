@@ -42,7 +42,8 @@ scales) but no normalisation; `block_norm` holds both, so that without a norm be
 Across stacks (a decoder looking at its encoder) the residual belongs to no key: `residual_norm` is then
 `attention_norm` times the multipliers, and the own part in `mixing_ratio` is the residual alone. With attention sinks
 the weights of a query sum to less than 1; `attrs["least_weight_sum"]` says how little. Behind an output gate
-(Qwen3-Next) a key's vector is another one for each query, so there is no `value_norm`.
+(Qwen3-Next) a key's vector is another one for each query, so there is no `value_norm`. Values that are no affine map of
+the attention's input (compressed, normalised or clipped ones) have no `expansion_rate`: it is NaN.
 
 The feed-forward block is taken as the integrated gradients, from zero, of its activations (Kobayashi et al. 2024), for
 which there is a closed form: an elementwise g(s) gives each part z the share z · g(s)/s, and a gated unit g(a) · b

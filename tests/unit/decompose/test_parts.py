@@ -10,7 +10,8 @@ from attnscope.decompose.gram import gram, squared_lengths
 from attnscope.decompose.laws import check, relative_error, worst_row
 from attnscope.decompose.parts import Parts
 from attnscope.decompose.scopes import NoBlock, scope
-from attnscope.record import LayerRecord
+from attnscope.decompose.vectors import part_vectors
+from attnscope.record import LayerRecord, Norm, Tail
 from tests.laws.records import Dice, as_record, random_layer
 
 SIZE = {"heads": 3, "queries": 5, "keys": 5, "value": 4, "model": 7}
@@ -86,6 +87,19 @@ def test_laws_hold_and_notice(place: str, gate: bool, row_scale: bool) -> None:
         assert check(dataclasses.replace(record, row_scale=2 * record.row_scale)).attention > 1e-2
 
 
+@pytest.mark.parametrize("place", ["none", "post", "branch"])
+def test_the_end_of_a_layer_scales_and_normalises_every_part(place: str) -> None:
+    dice = Dice(5)
+    known, total, scale = dice.norm(7, centred=True), dice.normal(5, 7), dice.normal(7)
+    closing = Norm(known.gamma, known.beta, known.eps, known.centred)
+    tail = Tail(output=total, is_parallel=False, scale=scale, post=closing, total=total)
+    record = dataclasses.replace(special_record(place, gate=False, row_scale=False), tail=tail)
+    block = part_vectors(record, "block", slice(None)).transpose(0, 1)
+    closed = closing.linear(scale * block) / closing.spread(total)[:, None]
+    lengths = Parts(record, ("encoder",)).rows(slice(0, 5)).lengths["encoder"]
+    torch.testing.assert_close(lengths, closed.norm(dim=-1), rtol=1e-7, atol=1e-7)
+
+
 def test_behind_a_gate_a_value_has_no_length() -> None:
     with pytest.raises(ValueError, match="another one for each query"):
         _ = Parts(special_record("none", gate=True, row_scale=False)).sent_norm
@@ -101,12 +115,14 @@ def test_without_a_block_only_attention_is_known() -> None:
 
 
 def test_squared_lengths_are_never_negative() -> None:
-    """Two heads that cancel leave rounding of either sign."""
+    """Three heads that cancel leave rounding of either sign."""
     generator = torch.Generator().manual_seed(0)
-    one = torch.randn(40, 1, 9, generator=generator)
-    weights = torch.rand(1, 30, 40, generator=generator).repeat(2, 1, 1)
-    (found,) = squared_lengths(weights, [gram(torch.cat([one, -one], 1))])
-    assert bool((found >= 0).all())
+    one, two = torch.randn(2, 40, 1, 9, generator=generator)
+    matrices = gram(torch.cat([one, two, -one - two], 1))
+    weights = torch.rand(1, 30, 40, generator=generator).repeat(3, 1, 1)
+    assert float(torch.einsum("hqk,kgh,gqk->qk", weights, matrices, weights).min()) < 0
+    (found,) = squared_lengths(weights, [matrices])
+    assert float(found.min()) == 0
     assert float(found.max()) < 1e-4
 
 

@@ -1,5 +1,7 @@
 """What a normalisation module does, found out by asking it."""
 
+import dataclasses
+
 import pytest
 import torch
 import transformers.models.bitnet.modeling_bitnet as bitnet
@@ -125,6 +127,15 @@ STRANGERS = {
     "two outputs": Pair,
     "length one": lambda: nn.LayerNorm(WIDTH + 1),
 }
+
+
+def test_a_factor_that_follows_is_of_gain_and_bias() -> None:
+    module = randomised(nn.LayerNorm(WIDTH))
+    source = dataclasses.replace(understand(module, WIDTH), factor=torch.tensor([0.3]))
+    norm = source.read(torch.device("cpu"), torch.float32)
+    vectors = torch.randn(5, WIDTH, generator=torch.Generator().manual_seed(3))
+    found = norm.linear(vectors) / norm.spread(vectors) + norm.bias
+    torch.testing.assert_close(found, 0.3 * module(vectors).detach())
 
 
 @pytest.mark.parametrize("name", STRANGERS)

@@ -9,6 +9,12 @@ from torch import nn
 from transformers import (
     BertConfig,
     BertModel,
+    BitNetConfig,
+    BitNetModel,
+    Dinov2Config,
+    Dinov2Model,
+    FalconH1Config,
+    FalconH1Model,
     ModernBertConfig,
     ModernBertModel,
     OlmoConfig,
@@ -132,6 +138,95 @@ def test_values_that_are_cut_off_are_no_affine_map() -> None:
         assert np.isnan(rates(hf_model)).all()
     hf_model.config.clip_qkv = None
     assert np.isfinite(rates(hf_model)).all()
+
+
+def calls_of(hf_model: PreTrainedModel, *modules: nn.Module) -> tuple[torch.Tensor, list[tuple[Any, Any]]]:
+    """The weights of the first layer, and what went into some modules and came out, without batch axis."""
+    found: dict[nn.Module, tuple[Any, Any]] = {}
+
+    def keep(module: nn.Module, args: Any, out: Any) -> None:
+        found.setdefault(module, (args[0][0] if args else None, out[0]))
+
+    handles = [module.register_forward_hook(keep) for module in modules]
+    hf_model.set_attn_implementation("eager")
+    with torch.no_grad():
+        weights = hf_model(**zoo_like(hf_model), output_attentions=True).attentions[0][0]
+    for handle in handles:
+        handle.remove()
+    return weights, [found[module] for module in modules]
+
+
+def zoo_like(hf_model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    if hf_model.main_input_name == "pixel_values":
+        return {"pixel_values": torch.randn(1, 3, 24, 24, generator=torch.Generator().manual_seed(0))}
+    return {"input_ids": torch.arange(5, 12)[None]}
+
+
+def carried(weights: torch.Tensor, values: torch.Tensor, projection: torch.Tensor) -> torch.Tensor:
+    """(query, key, model): Σ_h α v W, with values as (key, key head, value)."""
+    heads = weights.shape[0]
+    values = values.repeat_interleave(heads // values.shape[1], 1)
+    rows = projection.view(heads, values.shape[-1], -1)
+    return torch.einsum("hqk,khv,hvm->qkm", weights, values, rows).detach()
+
+
+def assert_lengths(found: Any, vectors: torch.Tensor) -> None:
+    expected = vectors.norm(dim=-1).detach().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * expected.max())
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.3])
+def test_a_norm_before_the_projection_is_frozen_like_any_other(eps: float) -> None:
+    """BitNet normalises what the heads give, all together, before it mixes them."""
+    config = BitNetConfig(**SMALL, num_key_value_heads=2, rms_norm_eps=eps)
+    hf_model = BitNetModel(config).eval()
+    randomise(hf_model)
+    attention = hf_model.layers[0].self_attn
+    weights, ((_, values), (mixed, _)) = calls_of(hf_model, attention.v_proj, attention.attn_sub_norm)
+    spread = (mixed.square().mean(-1) + eps).sqrt()
+    projection = attention.attn_sub_norm.weight[:, None] * attention.o_proj.weight.T
+    vectors = carried(weights, values.view(7, 2, 6), projection) / spread[:, None, None]
+    model = ats.Model(hf_model)
+    assert model.verify().passed
+    result = ats.analyze(model, zoo_like(hf_model), measures=["attention_norm", "residual_norm", "head_norm"])
+    assert_lengths(result["attention_norm"].sel(layer=1), vectors)
+    stream = hf_model.embed_tokens.weight[5:12]
+    assert_lengths(result["residual_norm"].sel(layer=1), vectors + torch.diag_embed(stream.T).permute(1, 2, 0))
+
+
+def test_a_scale_of_each_dimension_stands_in_the_residual_scope() -> None:
+    config = Dinov2Config(hidden_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=24, patch_size=8)
+    hf_model = Dinov2Model(config).eval()
+    randomise(hf_model)
+    layer = hf_model.encoder.layer[0] if hasattr(hf_model, "encoder") else hf_model.layers[0]
+    attention = layer.attention
+    value, output = (
+        next(module for name, module in attention.named_modules() if name.endswith(ending))
+        for ending in (("value", "v_proj"), ("output.dense", "o_proj"))
+    )
+    weights, ((_, values), (_, _), (stream, _)) = calls_of(hf_model, value, output, layer.norm1)
+    vectors = carried(weights, values.view(10, 4, 6), output.weight.T)
+    model = ats.Model(hf_model)
+    assert model.verify().passed
+    result = ats.analyze(model, zoo_like(hf_model), measures=["attention_norm", "residual_norm"])
+    assert_lengths(result["attention_norm"].sel(layer=1), vectors)
+    own = torch.diag_embed(stream.T).permute(1, 2, 0)
+    assert_lengths(result["residual_norm"].sel(layer=1), layer.layer_scale1.lambda1 * vectors + own)
+
+
+def test_what_runs_beside_the_attention_has_a_factor_of_its_own() -> None:
+    """Falcon H1: attention and state space, each with its multiplier."""
+    config = FalconH1Config(
+        **SMALL, num_key_value_heads=2, attention_out_multiplier=0.3, ssm_out_multiplier=1.7, mamba_d_state=8,
+        mamba_d_ssm=32, mamba_n_heads=4, mamba_d_head=8, mamba_chunk_size=4,
+    )  # fmt: skip
+    hf_model = FalconH1Model(config).eval()
+    randomise(hf_model)
+    model = ats.Model(hf_model)
+    assert model.verify().passed
+    for site in model.structure.sites:
+        assert float(site.step.scale) == pytest.approx(0.3)
+        assert [float(extra.factor) for extra in site.step.extras] == pytest.approx([1.7])
 
 
 class Strange(nn.Module):
