@@ -6,6 +6,7 @@ An exception that is not one of these is a defect of attnscope.
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from numbers import Integral
 
 
 class AttnscopeError(Exception):
@@ -26,8 +27,8 @@ class TextTooLong(InputError):
 
     def __str__(self) -> str:
         return (
-            f"the text has {self.tokens} tokens, the model has positions for {self.most}; shorten it, or pass "
-            f"stride={max(1, self.most // 2)} to analyse it in overlapping windows"
+            f"the text has {self.tokens} tokens, the model has positions for {self.most}; shorten it, or have it "
+            f"analysed (analyze) in overlapping windows with stride={max(1, self.most // 2)}"
         )
 
 
@@ -42,6 +43,12 @@ class UnsupportedModel(AttnscopeError):
 
     def __str__(self) -> str:
         return f"{self.model} is not supported: {self.reason}"
+
+
+def whole_number(name: str, got: object, least: int) -> None:
+    """Refuse what is no whole number, or a smaller one than there can be."""
+    if isinstance(got, bool) or not isinstance(got, Integral) or got < least:
+        raise InputError(f"{name} must be a whole number from {least}, not {got!r}")
 
 
 def one_of(kind: str, got: str, choices: Iterable[str]) -> str:
