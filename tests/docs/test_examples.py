@@ -27,11 +27,11 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> Iterator[Any]:
-    """Every command line of the pages, but for those that need the demo's wheel or serve without end."""
+    """Every command line of the pages, but for those that need the demo's wheel or the built page."""
     for page in PAGES:
         for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
-            if words[:1] == ["attnscope"] and words[1] not in {"demo", "serve"}:
+            if words[:1] == ["attnscope"] and words[1] not in {"demo", "export", "serve"}:
                 yield pytest.param(words[1:], id=f"{page.name}: {' '.join(words)}")
 
 
@@ -74,9 +74,9 @@ def test_commands_run(words: list[str], there: Path) -> None:
     given = (there / source).read_text(encoding="utf-8") if source else None
     result = CliRunner().invoke(app, shlex.split(arguments), input=given)
     assert result.exit_code == 0, result.stderr
+    written = re.findall(r"--(?:out|figure) (\S+)", arguments)
     assert result.stdout
-    for name in re.findall(r"--(?:out|figure) (\S+)", arguments):
-        assert (there / name).exists()
+    assert all((there / name).exists() for name in written)
 
 
 @pytest.mark.parametrize("code", list(snippets()))
