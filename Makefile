@@ -31,7 +31,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: $(INSTALLED) $(PAGE) ## Set everything up and open the web application on two small real models
-	@$(BIN)/attnscope serve
+	@$(BIN)/attnscope serve || (($$? == 130)) # Ctrl-C is how it ends
 
 .PHONY: web
 web: $(PAGE) ## Build the web application

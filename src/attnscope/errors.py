@@ -6,6 +6,7 @@ An exception that is not one of these is a defect of attnscope.
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from numbers import Integral
 
 
 class AttnscopeError(Exception):
@@ -42,6 +43,12 @@ class UnsupportedModel(AttnscopeError):
 
     def __str__(self) -> str:
         return f"{self.model} is not supported: {self.reason}"
+
+
+def whole_number(name: str, got: object, least: int) -> None:
+    """Refuse what is no whole number, or a smaller one than there can be."""
+    if isinstance(got, bool) or not isinstance(got, Integral) or got < least:
+        raise InputError(f"{name} must be a whole number from {least}, not {got!r}")
 
 
 def one_of(kind: str, got: str, choices: Iterable[str]) -> str:

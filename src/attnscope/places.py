@@ -1,6 +1,7 @@
 """Places that results are written to: looked at before any work is done, and written whole or not at all."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Generator
 from pathlib import Path
@@ -12,6 +13,8 @@ def check_place(path: Path, *, overwrite: bool, folder: bool = False) -> None:
     """What can be told beforehand to be wrong with a place; `folder` for what is written as one."""
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {path.absolute().parent} to write {path.name} to")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(f"{path} can't be written: the folder {path.absolute().parent} is read-only for you")
     if path.is_dir() and not folder:
         raise InputError(f"{path} is a folder; name a file in it")
     if path.exists() and not overwrite:

@@ -5,7 +5,8 @@ import pytest
 
 import attnscope as ats
 from attnscope.cli import names
-from attnscope.cli.tables import MOST_ROWS, bar
+from attnscope.cli.screen import Screen
+from attnscope.cli.tables import MOST_ROWS, bar, table, wrapped
 from attnscope.measures import MEASURES
 
 TEXT = "The cat, sat on the mat."
@@ -110,6 +111,32 @@ def test_results_go_to_files(run, bert, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_figures(run, bert, tmp_path):
+    for options in (
+        ("--layers", "2"),
+        ("-m", "weight", "--heads", "1"),
+        ("--unit", "word"),
+        ("--reduce", "categories"),
+    ):
+        path = tmp_path / f"{options[-1]}.svg"
+        assert "drawn into" in run("analyze", bert, TEXT, *options, "--figure", path).stderr
+        assert path.stat().st_size > 1000
+
+
+def test_a_narrow_screen_cuts_off_words_and_no_numbers(monkeypatch, capsys):
+    made = table("a title that is longer than all that stands below it", ["word", "number", "words"])
+    wrapped(made)
+    made.add_row("w" * 50, "0.123456789", "many words one after another")
+    monkeypatch.setattr("attnscope.cli.screen._NARROW", 30)
+    monkeypatch.setenv("COLUMNS", "30")
+    Screen().show(made, table("nothing", ["word"]))
+    said = capsys.readouterr().out
+    assert "0.123456789" in said
+    assert "w" * 39 + "…" in said
+    assert "another" in said
+    assert "nothing" not in said
+
+
 def test_control_codes_and_markup_of_a_text_stay_text(run, bert):
     shown = run("analyze", bert, "the \x1b[31mcat [bold]sat[/bold]")
     assert shown.exit_code == 0
@@ -118,6 +145,7 @@ def test_control_codes_and_markup_of_a_text_stay_text(run, bert):
 
 def test_help_names_every_measure(run):
     assert names.measures() == sorted(MEASURES)
+    assert names.maps() == sorted(name for name, measure in MEASURES.items() if measure.is_map)
     shown = run("analyze", "--help").stdout
     assert all(name in shown for name in MEASURES)
 

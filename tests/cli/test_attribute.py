@@ -87,6 +87,7 @@ def test_mistakes(refused: Refused, classifier: Path, translator: Path, bert: Pa
     assert "no head" in refused("attribute", bert, "the cat")
     assert "empty" in refused("attribute", classifier, " ")
     assert "did you mean 'decomposed'" in refused("attribute", classifier, "the cat", "--method", "decompose")
+    assert "seed must be" in refused("attribute", classifier, "the cat", "--method", "random", "--seed", "-1")
     assert "unknown unit" in refused("attribute", classifier, "the cat", "--unit", "letter")
     assert "--position" in refused("attribute", classifier, "the cat", "--position", "first")
     for other in (("-t", "0"), ("--method", "weight"), ("--figure", tmp_path / "a.png"), ("--position", "each")):

@@ -1,12 +1,15 @@
 """Whatever a user gets wrong is one sentence and exit code 2."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
+from attnscope import places
 from attnscope.cli import guard
-from attnscope.cli.options import numbers
+from attnscope.cli.app import app
+from attnscope.cli.options import numbers, read_text
 from attnscope.errors import InputError
 from tests import zoo
 
@@ -60,6 +63,7 @@ def test_names_that_are_unknown(refused, bert):
     assert "unknown unit" in refused("analyze", bert, "text", "--unit", "letter")
     assert "unknown reduction" in refused("analyze", bert, "text", "--reduce", "sum")
     assert "unknown category scheme" in refused("analyze", bert, "text", "--reduce", "categories", "--categories", "x")
+    assert "unknown category scheme" in refused("analyze", bert, "text", "--categories", "x")
     assert "unknown stack" in refused("analyze", bert, "text", "--stack", "cross")
     assert "unknown dtype" in refused("analyze", bert, "text", "--dtype", "float8")
     assert "unknown device" in refused("verify", bert, "--device", "quantum")
@@ -71,6 +75,8 @@ def test_numbers_that_do_not_exist(refused, bert):
     assert "--layers" in refused("analyze", bert, "text", "--layers", "one")
     assert "backwards" in refused("analyze", bert, "text", "--layers", "3-1")
     assert "top" in refused("analyze", bert, "text", "--reduce", "topk", "--top", "0")
+    assert "seed must be a whole number from 0" in refused("compare", bert, bert, "the cat", "--seed", "-1")
+    assert "draws must be" in refused("compare", bert, bert, "the cat", "--draws", "1")
 
 
 def test_places_that_cannot_be_written_are_refused_before_any_work(refused, tmp_path):
@@ -80,6 +86,22 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(refused, tmp_
     assert "ending" in refused("analyze", nowhere, "text", "--out", tmp_path / "result.txt")
     assert "no folder" in refused("analyze", nowhere, "text", "--out", tmp_path / "missing" / "result.nc")
     assert (tmp_path / "there.nc").read_text() == "mine"
+    for wrong in (("--measure", "mixing_ratio"), ("--labelled", tmp_path / "missing.tsv")):
+        assert "no folder at" not in refused("compare", nowhere, nowhere, "text", *wrong)
+
+
+def test_a_folder_that_is_read_only_is_refused_before_any_work(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places.os, "access", lambda place, _mode: Path(place) != tmp_path)
+    assert "read-only" in refused("analyze", tmp_path / "nowhere", "text", "--out", "result.nc")
+    assert "read-only" in refused("demo")
+
+
+def test_what_can_not_be_drawn_is_refused_before_any_work(refused, tmp_path):
+    nowhere, figure = tmp_path / "no model is looked for", ("--figure", tmp_path / "a.png")
+    assert "draws maps" in refused("analyze", nowhere, "text", "-m", "value_norm", *figure)
+    assert "not topk" in refused("analyze", nowhere, "text", "--reduce", "topk", *figure)
+    assert "one window" in refused("analyze", nowhere, "text", "--stride", "9", *figure)
 
 
 def test_usage_errors_have_exit_code_2(run, bert):
@@ -93,6 +115,17 @@ def test_version_and_help(run):
     assert run("--version").stdout.startswith("attnscope 0.")
     assert run("--help").exit_code == 0
     assert run().exit_code in {0, 2}
+
+
+def test_help_breaks_where_the_terminal_ends():
+    assert all("\n" not in (command.help or "\n").replace("\n\n", "") for command in app.registered_commands)
+
+
+def test_a_text_of_another_locale_is_read_by_its_bytes():
+    assert read_text("caf\udcc3\udca9", None) == "café"
+    for wrong in ("caf\udce9", "caf\ud800"):
+        with pytest.raises(InputError, match="UTF-8"):
+            read_text(wrong, None)
 
 
 def test_number_lists():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,17 +52,27 @@ def test_a_reader_that_leaves_is_no_error(bert):
     assert errors == b""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="streams of POSIX")
+def test_output_that_goes_nowhere_is_no_defect(bert):
+    shell = f"exec {shlex.join([*ATTNSCOPE, 'verify', str(bert)])}"
+    closed = subprocess.run(f"{shell} >&-", shell=True, capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    full = subprocess.run(f"{shell} >/dev/full", shell=True, capture_output=True, text=True, check=False)
+    assert full.returncode == 2
+    assert full.stderr.startswith("attnscope: the output can't be written: ")
+    assert full.stderr.count("\n") == 1
+
+
 # Slow down the write, so that the signal surely arrives in the middle of it.
 _SLOW = """
-import signal, sys, time
-import xarray as xr
+import pathlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-write = xr.Dataset.to_netcdf
-def slow(self, path, **options):
-    write(self, path, **options)
+write = pathlib.Path.write_bytes
+def slow(self, content):
+    write(self, content[: len(content) // 2])
     print("writing", file=sys.stderr, flush=True)
     time.sleep(60)
-xr.Dataset.to_netcdf = slow
+pathlib.Path.write_bytes = slow
 sys.argv = ["attnscope", *sys.argv[1:]]
 from attnscope.cli import main
 main()

@@ -112,6 +112,15 @@ def test_an_interrupt_ends_it_also_where_a_pass_can_not_be_stopped(bert):
     assert "Traceback" not in errors
 
 
+def test_the_python_of_the_page_about_it_works(bert):
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0].replace('"layer": 3', '"layer": 2')
+    with serving(bert, "--no-cache") as (_, url):
+        names: dict[str, Any] = {}
+        exec(code.replace("http://127.0.0.1:8765", url.rstrip("/")), names)
+    assert set(names["maps"]) == {"weight", "norm"}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_server_for_others_makes_up_a_token(bert):
     with serving(bert, "--host", "0.0.0.0", "--no-cache") as (process, url):

@@ -15,6 +15,12 @@ def test_every_layer_of_every_stack_is_listed(run, bart):
     assert "Every layer adds up" in result.stdout
 
 
+def test_the_largest_error_is_that_of_all_laws(run, bert):
+    layers = json.loads(run("verify", bert, "--json").stdout)["layers"]
+    largest = max(layer[f"law_{number}_error"] for layer in layers for number in (1, 2, 3))
+    assert f"the largest error is {largest:.0e}" in run("verify", bert).stdout
+
+
 def test_verify_on_a_text(run, bert):
     assert run("verify", bert, "the cat").exit_code == 0
     assert run("verify", bert, "the cat", "--pair", "a dog").exit_code == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import attnscope
 from attnscope.analyses.trail import TRAILS
+from attnscope.analyses.views import VIEWS
 from attnscope.cli.app import app
 from attnscope.measures import MEASURES
 from tools import attributions, measures
@@ -36,8 +37,25 @@ def test_readme_names_every_measure() -> None:
     assert [name for name in MEASURES if f"`{name}`" not in readme] == []
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_is_there_and_has_a_place_in_the_pages() -> None:
     assert all(getattr(attnscope, name) is not None for name in attnscope.__all__)
+    pages = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    assert [name for name in attnscope.__all__ if not re.search(rf"(ats|attnscope)\.{name}\b", pages)] == []
+
+
+def test_every_view_has_a_line() -> None:
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    assert [name for name in VIEWS if f"| `{name}` |" not in page] == []
+
+
+def test_decisions_are_named_as_their_list_says() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "README.md").read_text(encoding="utf-8")
+    pages = sorted(page for page in folder.glob("*.md") if page.name != "README.md")
+    for number, page in enumerate(pages, start=1):
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix(f"# {number}. ")
+        assert page.name.startswith(f"{number:04}-")
+        assert f"{number}. [{title}]({page.name})" in listed
 
 
 def test_links_between_pages_lead_somewhere() -> None:

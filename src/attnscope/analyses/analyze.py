@@ -15,7 +15,7 @@ from attnscope.analyses.reductions import RANK, REDUCTIONS, Keeper, Kept, keeper
 from attnscope.axes import CATEGORY, HEAD, KEY, LAYER, QUERY
 from attnscope.decompose.laws import LawErrors
 from attnscope.decompose.parts import Parts
-from attnscope.errors import InputError, UnsupportedModel, one_of
+from attnscope.errors import InputError, UnsupportedModel, one_of, whole_number
 from attnscope.measures import Measure, lookup
 from attnscope.models import replays
 from attnscope.models.encode import Encoded
@@ -24,7 +24,7 @@ from attnscope.models.model import Model
 from attnscope.models.structure import Site
 from attnscope.record import LayerRecord
 from attnscope.result import Array, dataset, joined, versions
-from attnscope.text.categories import Categories, Scheme, categorise
+from attnscope.text.categories import Categories, Scheme, categorise, check_scheme
 from attnscope.text.tokens import Tokens
 from attnscope.text.words import mean_over_query_pieces, sum_over_key_pieces, units
 
@@ -181,8 +181,8 @@ def _request(
         one_of("reduction", reduce, REDUCTIONS)
     if unit == "word" and reduce == "topk":
         raise InputError("reduce='topk' is over tokens; use unit='token' with it")
-    if not isinstance(top, int) or top < 1:
-        raise InputError(f"top must be a whole number from 1, not {top!r}")
+    whole_number("top", top, 1)
+    check_scheme(categories)
     if any(not isinstance(name, str) for name in names):
         raise InputError(f"measures are names, such as weight; got {names!r}")
     if heads is not None and not heads:

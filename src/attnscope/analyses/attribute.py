@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnscope.analyses.attribution import Answer, Method, Question, lookup
 from attnscope.axes import SOURCE, STEP
-from attnscope.errors import UnsupportedModel, one_of
+from attnscope.errors import UnsupportedModel, one_of, whole_number
 from attnscope.models.attribution import Attribution
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
@@ -58,6 +58,7 @@ def attribute(
     """
     chosen = lookup(method)
     one_of("unit", unit, ("token", "word"))
+    whole_number("seed", seed, 0)
     inputs = model.encode_for_decision(text, pair)
     if position is None and model.translates:
         position = "each"

@@ -27,7 +27,7 @@ from attnscope.analyses.pairing import (
 )
 from attnscope.analyses.whole import map_measure
 from attnscope.axes import CATEGORY, HEAD, LAYER
-from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of
+from attnscope.errors import AttnscopeError, InputError, UnsupportedModel, one_of, whole_number
 from attnscope.measures import Measure
 from attnscope.methods.comparison import DIFFERENCES, category_mass, differences, entropy, offset_mass
 from attnscope.methods.occurrences import Occurrences, added, by_name, means
@@ -132,7 +132,7 @@ def compare(
     other; the attributes say so. Only a few numbers of each text are kept.
     """
     chosen = map_measure(measure)
-    _check(base, tuned, threshold, unit, draws, noise)
+    _check(base, tuned, threshold, unit, draws, seed, noise)
     items = read_texts(texts)
     paired = not isinstance(items[0], str)
     name = chosen_stack(base, tuned, stack, paired)
@@ -194,15 +194,15 @@ def _pair(item: Any) -> tuple[str, str]:
     raise InputError("texts are all strings, or all pairs of strings")
 
 
-def _check(base: Any, tuned: Any, threshold: Any, unit: str, draws: Any, noise: Any) -> None:
+def _check(base: Any, tuned: Any, threshold: Any, unit: str, draws: Any, seed: Any, noise: Any) -> None:
     for which, model in (("first", base), ("second", tuned)):
         if not isinstance(model, Model):
             raise InputError(f"the {which} argument is an attnscope Model, not {type(model).__name__}")
     if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
         raise InputError(f"the threshold must be a number from 0 to 1, a share of a row, not {threshold!r}")
     one_of("unit", unit, UNITS)
-    if not isinstance(draws, int) or draws < 100:
-        raise InputError(f"draws must be a whole number from 100, not {draws!r}")
+    whole_number("draws", draws, 100)
+    whole_number("seed", seed, 0)
     if isinstance(noise, str):
         one_of("noise", noise, (INT8,))
     elif noise is not None and not isinstance(noise, Model):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnscope.analyses.attribution import Answer, Method, Question, lookup
 from attnscope.analyses.findings import LEAST_TEXTS
-from attnscope.errors import InputError, UnsupportedModel
+from attnscope.errors import InputError, UnsupportedModel, whole_number
 from attnscope.methods.faithfulness import PERCENT, Intervals, beats, highest, intervals, resampled, standing
 from attnscope.models.decision import why_undecided
 from attnscope.models.encode import Encoded
@@ -121,8 +121,8 @@ def faithfulness(
         )
     names = [methods] if isinstance(methods, str) else list(dict.fromkeys(methods))
     chosen = tuple(lookup(name) for name in dict.fromkeys([*names, CONTROL]))
-    if not isinstance(samples, int) or samples < 1 or not isinstance(budget, int) or budget < 1:
-        raise InputError("samples and budget are whole numbers from 1")
+    for what, number, least in (("samples", samples, 1), ("budget", budget, 1), ("seed", seed, 0)):
+        whole_number(what, number, least)
     gold = None if labels is None else classes_of([str(label) for label in labels], _classes(model))
     setting = Setting(model, chosen, target, tuple(map(float, percent)), way_of(model.tokenizer, how), steps, seed)
     outcomes, places = _outcomes(setting, sentences, budget, progress)

@@ -25,7 +25,7 @@ from attnscope.artifacts.flow import (
     Where,
 )
 from attnscope.axes import HEAD, KEY, LAYER, QUERY
-from attnscope.errors import InputError, UnsupportedModel, one_of, unknown
+from attnscope.errors import InputError, UnsupportedModel, one_of, unknown, whole_number
 from attnscope.measures import Measure
 from attnscope.methods.max_flow import max_flow
 from attnscope.methods.rollout import rollout
@@ -244,8 +244,8 @@ def _check(threshold: float | int, by: str, reading: str, decay: float | int, to
         raise InputError(f"the threshold must be a number {allowed}, not {threshold!r}")
     if not isinstance(decay, int | float) or not 0 <= decay <= 1:
         raise InputError(f"decay must be a number from 0 to 1, not {decay!r}")
-    if top is not None and (not isinstance(top, int) or top < 1):
-        raise InputError(f"top must be a whole number from 1, not {top!r}")
+    if top is not None:
+        whole_number("top", top, 1)
 
 
 def _range(layers: Collection[int]) -> tuple[int, ...]:

@@ -4,10 +4,14 @@ import contextlib
 import io
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> None:
     """What `attnscope` runs."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us (>&-)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(OSError):

@@ -1,6 +1,7 @@
 """The commands, put together."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
 
 import typer
 
@@ -14,6 +15,8 @@ from attnscope.cli.flow import flow
 from attnscope.cli.guard import guarded
 from attnscope.cli.serve import serve
 from attnscope.cli.verify import verify
+
+P = ParamSpec("P")
 
 app = typer.Typer(
     name="attnscope",
@@ -42,12 +45,21 @@ def options(
     """Options of attnscope itself."""
 
 
-app.command()(guarded(demo))
-app.command()(guarded(verify))
-app.command()(guarded(analyze))
-app.command()(guarded(attribute))
-app.command()(guarded(compare))
-app.command()(guarded(flow))
-app.command()(guarded(faithfulness))
-app.command()(guarded(serve))
-app.command()(guarded(export))
+def _help(command: Callable[..., None]) -> str:
+    """The command's docstring, its paragraphs in one line each, so that they break where the terminal ends."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (command.__doc__ or "").split("\n\n"))
+
+
+def _add(command: Callable[P, None]) -> None:
+    app.command(help=_help(command))(guarded(command))
+
+
+_add(demo)
+_add(verify)
+_add(analyze)
+_add(attribute)
+_add(compare)
+_add(flow)
+_add(faithfulness)
+_add(serve)
+_add(export)

@@ -9,6 +9,7 @@ from attnscope.cli import names, options
 from attnscope.cli.loading import load_beside
 from attnscope.cli.outputs import Outputs
 from attnscope.errors import InputError
+from attnscope.text.labelled import Labelled, read_labelled
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +55,7 @@ def compare(
     ] = None,
     pair: options.Pair = None,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="NAME", help=f"One that is a map: {', '.join(names.measures())}.")
+        str, typer.Option("--measure", "-m", metavar="NAME", help=f"{', '.join(names.maps())}.")
     ] = "weight",
     threshold: Annotated[
         float, typer.Option(metavar="SHARE", help="From which share of a row on a key is joined to its query.")
@@ -100,11 +101,14 @@ def compare(
     screen = Screen(json, quiet)
     after, given = _after(base, tuned, adapter, texts or [])
     items = _items(given, file, labelled)
+    read = None if labelled is None else read_labelled(labelled)
     if pair is not None and (items is None or len(items) != 1):
         raise InputError("--pair belongs to one text; give just one, or compare pairs of texts in Python")
     with screen.waiting("starting"):
         from attnscope.analyses import compare as analysis
+        from attnscope.analyses.whole import map_measure
         from attnscope.cli.comparison import drawn
+    map_measure(measure)
     chosen_unit = options.unit_of(unit)
     outputs, beside = Outputs(out, figure, overwrite), Outputs(_beside(out, labelled), None, overwrite)
     outputs.check()
@@ -113,7 +117,7 @@ def compare(
     first = load_beside(base, screen, adapter=None, base=base, **load)
     second = load_beside(after, screen, adapter=adapter, base=base, **load)
     floor = noise if noise in {None, INT8} else load_beside(str(noise), screen, adapter=None, base=base, **load)
-    sentences, items = _labelled(labelled, items, second)
+    sentences, items = _labelled(read, items, second)
     with screen.counting("texts") as step:
         result = analysis.compare(
             first,
@@ -206,15 +210,13 @@ def _beside(out: Path | None, labelled: Path | None) -> Path | None:
 
 
 def _labelled(
-    labelled: Path | None, items: list[str] | None, tuned: "Model"
+    read: Labelled | None, items: list[str] | None, tuned: "Model"
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The labelled sentences, and the texts: those that were given, or the sentences."""
-    if labelled is None:
+    if read is None:
         return [], items or []
     from attnscope.analyses.classes import check_labels, class_names
-    from attnscope.text.labelled import read_labelled
 
-    read = read_labelled(labelled)
     pairs = list(zip(read.labels, read.sentences, strict=True))
     check_labels(pairs, class_names(tuned))  # before any work is done
     return pairs, items or list(read.sentences)

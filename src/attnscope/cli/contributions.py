@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnscope.cli.screen import printable
-from attnscope.cli.tables import bar, table
+from attnscope.cli.tables import bar, table, wrapped
 
 _MOST_WORDS = 5
 """So many words of a step are named."""
@@ -54,8 +54,8 @@ def sum_of(found: xr.Dataset) -> str:
 
 def step_table(found: xr.Dataset) -> Table:
     """One row for each token that was explained, with what mattered most for it."""
-    made = table(f"what each {found.attrs['unit']} adds to each output", ["#", "behind", "output", "most"], left=4)
-    made.columns[3].no_wrap = False
+    made = table(f"what each {found.attrs['unit']} adds to each output", ["#", "behind", "output", "most"], left=3)
+    wrapped(made)
     tokens = _tokens(found)
     shape = "{} {:+.2f}" if found.attrs["signed"] == "yes" else "{} {:.3f}"
     rows = zip(_shown(found["step_token"]), _shown(found["target"]), found["contribution"].to_numpy(), strict=True)

@@ -41,8 +41,10 @@ def demo(
 
     screen = Screen(json, quiet)
     words = options.read_text(text, None)
-    if out is not None:
-        check_figure_target(out, overwrite=overwrite)
+    place = out or (FIGURE if overwrite else free_name(FIGURE))
+    drawn = out is not None or not json
+    if drawn:
+        check_figure_target(place, overwrite=overwrite)
     with screen.waiting("loading the demo's model"):
         from attnscope.analyses.analyze import analyze
         from attnscope.analyses.demo import MEASURES, SENTENCE, TEXTS, category_shares, demo_model
@@ -52,14 +54,13 @@ def demo(
     with screen.counting("texts") as step:
         shares = category_shares(model, progress=step)
     _report(result, shares, len(TEXTS), json=json)
-    if json and out is None:
+    if not drawn:
         return
     with screen.waiting("drawing"):
         from attnscope.plot.overview import overview_figure
 
         figure = overview_figure(result, shares, layer=_telling_layer(shares), texts=len(TEXTS))
-        replace = overwrite or out is None
-        path = save_figure(figure, out or (FIGURE if overwrite else free_name(FIGURE)), overwrite=replace)
+        path = save_figure(figure, place, overwrite=overwrite)
     if not json:
         screen.show(f"The same as a picture: {path}")
 

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 def faithfulness(
     model: options.ModelName,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT...", show_default=False, help="Texts; several say more.")
+        list[str] | None, typer.Argument(metavar="TEXT", show_default=False, help="Texts; several say more.")
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read texts from a file, one a line (UTF-8).")
     ] = None,
     labelled: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="... with the right class and a tab before each, for the accuracy left."),
+        typer.Option(
+            metavar="FILE",
+            help="Read texts with their right classes (label, tab, sentence), for the accuracy before and after.",
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Take only the first N texts.")] = None,
     method: Annotated[
@@ -132,8 +135,4 @@ def _report(found: "xr.Dataset", screen: "Screen") -> None:
         return
     from attnscope.cli.trust import control_line, trust_table
 
-    screen.show(trust_table(found), f"{_capital(str(found.attrs['verdict']))}.", control_line(found))
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+    screen.show(trust_table(found), f"Verdict: {found.attrs['verdict']}.", control_line(found))

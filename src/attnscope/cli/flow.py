@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from attnscope.cli import options
+from attnscope.cli import names, options
 from attnscope.errors import InputError, one_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,11 @@ def flow(
     measure: Annotated[
         str | None,
         typer.Option(
-            "--measure", "-m", metavar="NAME", show_default=False, help="Any map, as in analyze. Default: block_norm."
+            "--measure",
+            "-m",
+            metavar="NAME",
+            show_default=False,
+            help=f"{', '.join(names.maps())}. Default: block_norm.",
         ),
     ] = None,
     threshold: Annotated[

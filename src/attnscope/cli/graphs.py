@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnscope.cli.screen import printable
-from attnscope.cli.tables import MOST_ROWS, bar, table
+from attnscope.cli.tables import MOST_ROWS, bar, table, wrapped
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,8 +27,8 @@ def level_table(traced: "Flow") -> Table:
     levels: dict[int, list[FlowNode]] = defaultdict(list)
     for node in traced.nodes:
         levels[node.layer].append(node)
-    made = table(f"what {_target(traced)} draws on: share of the influence at each level", ["level", "tokens"], left=2)
-    made.columns[1].no_wrap = False
+    made = table(f"what {_target(traced)} draws on: share of the influence at each level", ["level", "tokens"])
+    wrapped(made)
     for level in sorted(levels, reverse=True)[1:]:
         best = sorted(levels[level], key=lambda node: -node.share)
         said = [f"{_label(traced, node.token)} {node.share:.0%}" for node in best[:_MOST_TOKENS]]

@@ -34,11 +34,21 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             _say("stopped")
             raise typer.Exit(STOPPED) from error
         except BrokenPipeError as error:
-            # Whoever read has gone. What is left in the buffer must go somewhere, or Python complains at the end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget()  # whoever read has gone
             raise typer.Exit(PIPE_CLOSED) from error
+        except OSError as error:
+            if error.filename is not None or error.errno is None:
+                raise
+            _forget()
+            _say(f"attnscope: the output can't be written: {error.strerror}")
+            raise typer.Exit(MISTAKE) from error
 
     return run
+
+
+def _forget() -> None:
+    """Let what is left in the buffer go nowhere, or Python complains at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(sentence: str) -> None:

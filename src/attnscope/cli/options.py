@@ -1,5 +1,6 @@
 """What several commands take, and how it is read."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -55,9 +56,7 @@ def read_text(text: str | None, file: Path | None) -> str | None:
         text = _file(file)
     elif text == "-":
         text = _decoded(sys.stdin.buffer.read(), "standard input")
-    if text is not None and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InputError("the text is not valid UTF-8")
-    return text
+    return text if text is None or text.isascii() else _argument(text)
 
 
 def needed_text(text: str | None, file: Path | None) -> str:
@@ -97,6 +96,16 @@ def _file(path: Path) -> str:
         return _decoded(path.read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"the text file {path} can't be read: {error.strerror}") from error
+
+
+def _argument(text: str) -> str:
+    """The text; where the locale is not that of its bytes, these are what Python made surrogates of."""
+    if not any("\ud800" <= letter <= "\udfff" for letter in text):
+        return text
+    try:
+        return _decoded(os.fsencode(text), "the text")
+    except UnicodeEncodeError as error:
+        raise InputError("the text is not UTF-8 text") from error
 
 
 def _decoded(data: bytes, source: str) -> str:

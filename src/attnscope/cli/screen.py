@@ -6,8 +6,10 @@ import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from attnscope.text.labels import visible
@@ -15,6 +17,8 @@ from attnscope.text.labels import visible
 Step = Callable[[int, int], None]
 _NARROW = 100
 """Columns to assume where the output is no terminal: a file or a pipe."""
+_WIDEST = 10_000
+"""Columns that no table has, so that one can be asked how wide it has to be."""
 
 
 class _Output(Console):
@@ -38,9 +42,11 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Write a part of the result; [CLS] is text here, and no style."""
         width = None if sys.stdout.isatty() else max(_NARROW, shutil.get_terminal_size((_NARROW, 24)).columns)
-        console = _Output(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
         for part in parts:
-            console.print(part)
+            if not isinstance(part, Table):
+                _output(width).print(part)
+            elif part.row_count:
+                _print_table(part, width)
 
     def note(self, sentence: str) -> None:
         """Say something that is no part of the result."""
@@ -70,6 +76,24 @@ class Screen:
                 progress.update(task, completed=done, total=total)
 
             yield step
+
+
+def _output(width: int | None) -> Console:
+    return _Output(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
+
+
+def _print_table(table: Table, width: int | None) -> None:
+    """A table below its title, on a narrow screen too wide rather than with its numbers cut off."""
+    console = _output(width)
+    if table.title is not None:
+        console.print(table.title)  # on a line of its own, or it breaks where the table ends
+        table.title = None
+    for column in table.columns:
+        if column.no_wrap:
+            lines = [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
+            column.min_width = min(max(map(cell_len, lines)), column.max_width or sys.maxsize)
+    least = console.measure(table, options=console.options.update(width=_WIDEST)).minimum
+    _output(max(console.width, least)).print(table)
 
 
 def printable(token: str) -> str:

@@ -16,6 +16,8 @@ from attnscope.plot.shares import by_category, received
 from attnscope.result import measures_of
 
 MOST_ROWS = 40
+_LONGEST = 40
+"""Columns that a word may take."""
 _BAR = 14
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -24,8 +26,16 @@ def table(title: str, columns: Iterable[str], *, left: int = 1) -> Table:
     """An empty table in our style; the first `left` columns hold words, the others numbers."""
     found = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
-        found.add_column(Text(column), justify="left" if position < left else "right", no_wrap=True)
+        if position < left:
+            found.add_column(Text(column), no_wrap=True, max_width=_LONGEST)
+        else:
+            found.add_column(Text(column), justify="right", no_wrap=True)
     return found
+
+
+def wrapped(found: Table) -> None:
+    """Let the last column hold as many words as there are, in lines below each other."""
+    found.columns[-1].justify, found.columns[-1].no_wrap, found.columns[-1].overflow = "left", False, "fold"
 
 
 def analysis_tables(result: xr.Dataset) -> list[Table | Text]:
@@ -36,7 +46,7 @@ def analysis_tables(result: xr.Dataset) -> list[Table | Text]:
         case "keys":
             found += _by_query(result, maps)
         case "categories":
-            found += [category_table(_category_shares(result, maps))] if maps else []
+            found += [category_table(category_shares(result, maps))] if maps else []
         case "topk":
             found += [_top_table(window, name) for window in _each_window(result) for name in maps]
         case _:
@@ -144,7 +154,8 @@ def _by_query(result: xr.Dataset, maps: Sequence[str]) -> list[Table | Text]:
     return [found, rest] if len(tokens) > MOST_ROWS else [found]
 
 
-def _category_shares(result: xr.Dataset, maps: Sequence[str]) -> xr.Dataset:
+def category_shares(result: xr.Dataset, maps: Sequence[str]) -> xr.Dataset:
+    """The share of each kind of token by layer, for some measures."""
     return xr.Dataset({name: by_category(result[name]) for name in maps})
 
 
@@ -152,8 +163,9 @@ def _top_table(result: xr.Dataset, name: str) -> Table:
     """reduce="topk": for each query, which keys stand most often among the largest, and with how much of them."""
     ranks = result.sizes["rank"]
     found = table(
-        f"{name}: keys by their share of the {ranks} largest entries of each row", ["#", "query", "keys"], left=3
+        f"{name}: keys by their share of the {ranks} largest entries of each row", ["#", "query", "keys"], left=2
     )
+    wrapped(found)
     values = result[name].transpose(..., "query", "rank").to_numpy()
     keys = result[f"{name}_key"].transpose(..., "query", "rank").to_numpy()
     queries, tokens = _tokens(result, "query"), _key_tokens(result, int(keys.max()) + 1)

@@ -5,15 +5,15 @@ import xarray as xr
 from rich.table import Table
 from rich.text import Text
 
-from attnscope.cli.tables import table
+from attnscope.cli.tables import table, wrapped
 
 
 def trust_table(found: xr.Dataset) -> Table:
     """One row a method, the highest AOPC first."""
     texts = int(found.attrs["texts"])
     title = f"which method the decision bears out, over {texts} text{'' if texts == 1 else 's'}"
-    made = table(title, ["method", "AOPC", "95%", "sufficiency", "behind the best", "verdict"], left=1)
-    made.columns[-1].justify = "left"
+    made = table(title, ["method", "AOPC", "95%", "sufficiency", "behind\nthe best", "verdict"])
+    wrapped(made)
     for place in np.argsort(-found["aopc"].to_numpy(), kind="stable"):
         one = found.isel({"method": int(place)})
         aopc, rest, behind = (float(one[name]) for name in ("aopc", "mean_sufficiency", "behind_best"))

@@ -81,8 +81,14 @@ def _sentences(found: "Verification") -> list[str]:
     if found.others:
         said.append(f"Without softmax attention, so not analysed: {', '.join(found.others)}.")
     if found.passed:
-        return [*said, f"Every layer adds up: the largest error is {found.worst:.0e}."]
+        return [*said, f"Every layer adds up: the largest error is {_largest(found):.0e}."]
     return [*said, *(f"{failure}." for failure in found.failures())]
+
+
+def _largest(found: "Verification") -> float:
+    """Of all laws that hold."""
+    errors = [error for laws in found.layers for error in (laws.errors.attention, laws.errors.block, laws.errors.layer)]
+    return max(error for error in errors if error is not None and error <= found.tolerance)
 
 
 def _holds(laws: "LayerLaws", tolerance: float) -> bool:

@@ -64,12 +64,12 @@ NOTES = {
 }
 
 
-def maps_of(result: xr.Dataset, measures: Sequence[str], layer: int, head: int | None = None) -> Maps:
-    """The maps of some measures in one layer, for one head or the mean over heads, as shares of each row."""
+def maps_of(result: xr.Dataset, measures: Sequence[str], layer: int | None = None, head: int | None = None) -> Maps:
+    """The maps of some measures as shares of each row: of one layer and head, or the mean over those there are."""
     for name in measures:
         if name not in result or not {"query", "key"} <= set(result[name].dims):
             raise InputError(f"the result has no map called {name!r} (query × key); maps need reduce=None")
-    if layer not in result["layer"].values:
+    if layer is not None and layer not in result["layer"].values:
         raise InputError(f"the result has no layer {layer}; it has {result['layer'].values.tolist()}")
     found = [Map(_shares(result[name], layer, head), name, NOTES.get(name, "")) for name in measures]
     return Maps(tuple(found), _labels(result, "query"), _labels(result, "key"))
@@ -79,7 +79,7 @@ def map_figure(
     result: xr.Dataset,
     measures: Sequence[str] = ("weight", "attention_norm"),
     *,
-    layer: int,
+    layer: int | None = None,
     head: int | None = None,
     title: str = "Where attention looks, and what it takes",
 ) -> Figure:
@@ -87,7 +87,7 @@ def map_figure(
     maps = maps_of(result, measures, layer, head)
     width, height = maps.panel
     figure = Figure(figsize=(width * len(measures) + 2.2, height + 2.6), layout="constrained", facecolor=palette.PAPER)
-    which = f"layer {layer}, {'mean over heads' if head is None else f'head {head}'}"
+    which = f"{_which(result, 'layer', layer)}, {_which(result, 'head', head)}".removesuffix(", ")
     lost = missing(result, "query", "key")
     headline(figure, title, f"{result.attrs.get('model', '')} · {which} · each row adds up to 100%{lost}")
     draw_maps(figure, maps)
@@ -175,11 +175,20 @@ def draw_scale(figure: Figure | SubFigure, image: AxesImage, axes: Sequence[Axes
     bar.ax.set_title(title, loc="left", pad=8, **style(8.0, palette.MUTED))
 
 
-def _shares(amounts: xr.DataArray, layer: int, head: int | None) -> NDArray[np.floating[Any]]:
-    chosen = amounts.sel(layer=layer)
+def _which(result: xr.Dataset, axis: str, number: int | None) -> str:
+    """What is shown of an axis, if there is one."""
+    there: list[int] = result[axis].to_numpy().tolist() if axis in result.dims else []
+    if number is None and len(there) > 1:
+        return f"mean over {len(there)} {axis}s"
+    return f"{axis} {there[0] if number is None else number}" if there else ""
+
+
+def _shares(amounts: xr.DataArray, layer: int | None, head: int | None) -> NDArray[np.floating[Any]]:
+    chosen = amounts if layer is None else amounts.sel(layer=layer)
     if "head" in chosen.dims:
         chosen = chosen.mean("head") if head is None else chosen.sel(head=head)
-    return row_shares(chosen).transpose("query", "key").to_numpy()
+    shares = row_shares(chosen)  # before the mean over layers, whose vectors differ in length
+    return (shares.mean("layer") if layer is None else shares).transpose("query", "key").to_numpy()
 
 
 def _labels(result: xr.Dataset, side: str) -> tuple[str, ...]:

@@ -14,14 +14,13 @@ TEAL: Final = "#0f7f78"
 OCHRE: Final = "#b8761a"
 """Model A, model B, and a third for what is neither; told apart by the colour-blind too."""
 
-AMOUNTS_A: Final = ("#fcfbfe", "#d4cbe9", "#ac98d6", "#8467be", "#5c3a98", "#35146a")
-AMOUNTS_B: Final = ("#fafdfc", "#bdd9d6", "#80b4b0", "#478f8b", "#1f6966", "#0a4341")
-"""One hue each, from paper to deep: lightness falls in even steps, so that twice as much looks twice as deep."""
+AMOUNTS: Final = ("#fcfbfe", "#d4cbe9", "#ac98d6", "#8467be", "#5c3a98", "#35146a")
+"""One hue, from paper to deep: lightness falls in even steps, so that twice as much looks twice as deep."""
 
 
-def amounts(colours: tuple[str, ...] = AMOUNTS_A) -> LinearSegmentedColormap:
+def amounts() -> LinearSegmentedColormap:
     """The sequential scale for amounts: nothing is paper, the most is deep."""
-    return LinearSegmentedColormap.from_list("amounts", colours)
+    return LinearSegmentedColormap.from_list("amounts", AMOUNTS)
 
 
 FOR: Final = ("#bdd9d6", "#80b4b0", "#478f8b", "#1f6966")

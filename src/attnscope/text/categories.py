@@ -12,13 +12,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnscope.errors import InputError, unknown
+from attnscope.errors import InputError, one_of
 from attnscope.text.characters import has_line_break, is_punctuation
 from attnscope.text.tokens import Tokens
 
 Predicate = Callable[[Tokens, int], bool]
 Scheme = Mapping[str, Predicate | Collection[str]]
 
+AUTO: Final = "auto"
 OTHER: Final = "other"
 PADDING: Final = -1
 # Comma and full stop as other scripts write them count too.
@@ -70,11 +71,14 @@ def _index(tokens: Tokens, token: int, rules: Mapping[str, Predicate]) -> int:
 def _rules(tokens: Tokens, scheme: str | Scheme) -> Scheme:
     if not isinstance(scheme, str):
         return scheme
-    if scheme == "auto":
-        scheme = "encoder" if _is_enclosed(tokens) else "decoder"
-    if scheme not in SCHEMES:
-        raise unknown("category scheme", scheme, ("auto", *SCHEMES))
-    return SCHEMES[scheme]
+    check_scheme(scheme)
+    return SCHEMES[scheme if scheme != AUTO else "encoder" if _is_enclosed(tokens) else "decoder"]
+
+
+def check_scheme(scheme: str | Scheme) -> None:
+    """Refuse the name of a scheme that there is none of."""
+    if isinstance(scheme, str):
+        one_of("category scheme", scheme, (AUTO, *SCHEMES))
 
 
 def _is_enclosed(tokens: Tokens) -> bool:
