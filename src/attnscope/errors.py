@@ -71,3 +71,9 @@ def _suggestion(names: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what no random numbers can begin with."""
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is a whole number from 0, not {seed!r}")

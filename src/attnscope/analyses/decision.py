@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import analyze
-from attnscope.analyses.attribute import Unit, check_complete, in_units, sources_of
+from attnscope.analyses.attribute import Unit, check_complete, check_one, in_units, sources_of
 from attnscope.analyses.attribution import Question
 from attnscope.analyses.attribution.rankings import row_of
 from attnscope.analyses.whole import map_measure
@@ -59,6 +59,7 @@ def decision(
     Σ contribution + bias = Σ deepest + deepest_bias = logit. Shares are of Σ|contribution| + |bias|.
     """
     one_of("unit", unit, ("token", "word"))
+    check_one(position)
     names = _classes(model) if classes is None else list(classes)
     if not names:
         raise InputError("no class was named; leave classes out for all of them")

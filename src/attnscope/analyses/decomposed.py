@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from attnscope.analyses.attribute import refuse_incomplete, sources_of
+from attnscope.analyses.attribute import check_one, refuse_incomplete, sources_of
 from attnscope.axes import LAYER, MODEL, QUERY, SOURCE
 from attnscope.decompose.gram import length
 from attnscope.decompose.laws import relative_error
@@ -58,6 +58,7 @@ def decomposed(
     """
     if not isinstance(block, int) or block < 1:
         raise InputError(f"block is how many sources are carried at a time, a whole number from 1, not {block!r}")
+    check_one(position)
     inputs = model.encode_for_decision(text, pair)
     propagation = _Propagation(model, inputs, Target.of(model, inputs, target, position) if model.has_logits else None)
     propagation.run(block, vectors, progress)
