@@ -16,6 +16,7 @@ from attnscope.axes import HEAD, SOURCE
 from attnscope.errors import InputError, UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution
 from attnscope.models.model import Model
+from attnscope.models.targets import Position
 from attnscope.result import Attribute, dataset, versions
 
 CLASS = "class"
@@ -42,7 +43,7 @@ def decision(
     pair: str | None = None,
     *,
     classes: Sequence[Any] | None = None,
-    position: int | None = None,
+    position: Position = None,
     measure: str = "weight",
     unit: Unit = "word",
 ) -> xr.Dataset:

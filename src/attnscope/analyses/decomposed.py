@@ -20,7 +20,7 @@ from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.replays import one_each
 from attnscope.models.rerun import Change, Passing, flowing, part_of
-from attnscope.models.targets import Target
+from attnscope.models.targets import Position, Target
 from attnscope.models.trace import Tap
 from attnscope.result import Array, dataset, versions
 
@@ -41,7 +41,7 @@ def decomposed(
     pair: str | None = None,
     *,
     target: Any = None,
-    position: int | None = None,
+    position: Position = None,
     block: int = 16,
     vectors: bool = False,
     progress: Progress | None = None,
