@@ -259,6 +259,8 @@ def test_a_model_in_training_is_measured_without_dropout() -> None:
         ("bert", CLASSIFIER, {"samples": 0}, "samples must be a whole number from 1"),
         ("bert", CLASSIFIER, {"seed": -1}, "seed must be a whole number from 0"),
         ("bert", CLASSIFIER, {"target": (0, 1)}, "one class"),
+        ("bert", CLASSIFIER, {"target": 9}, "known: LABEL_0"),
+        ("bert", CLASSIFIER, {"seed": -1}, "seed is a whole number from 0"),
         ("bert", "AutoModel", {}, "no head"),
         ("bert", "AutoModelForQuestionAnswering", {}, "answers with a part of the text"),
         ("bert", "AutoModelForTokenClassification", {}, "decides for every token"),
@@ -271,6 +273,16 @@ def test_mistakes(name: str, head: str, options: dict[str, object], named: str) 
     model = ats.Model(hf_model, zoo.tokenizer(zoo.SPECS[name].tokenizer))
     with pytest.raises((InputError, UnsupportedModel), match=named):
         faithfulness(model, TEXTS, **({"methods": "decomposed"} | options))
+
+
+def test_a_token_of_ones_own() -> None:
+    model = model_of("llama", "AutoModelForCausalLM")
+    found = faithfulness(model, TEXTS[:2], methods="decomposed", target="a")
+    number = model.tokenizer.get_vocab()["a"]
+    with torch.no_grad():
+        logits = [model.hf_model(**model.encode(text).inputs).logits[0, -1] for text in TEXTS[:2]]
+    expected = [float(one.softmax(-1)[number]) for one in logits]
+    np.testing.assert_allclose(found["probability"], expected, atol=1e-6)
 
 
 def test_no_text() -> None:

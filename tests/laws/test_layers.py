@@ -11,6 +11,7 @@ from torch.func import jvp
 import attnscope as ats
 from attnscope.decompose.vectors import part_vectors
 from attnscope.errors import InputError, UnsupportedModel
+from attnscope.models.frozen import Frozen
 from tests import zoo
 from tests.conftest import zoo_model
 
@@ -152,6 +153,21 @@ def test_shifted_gates_by_hand() -> None:
             inner = gauss_legendre(gated, inputs[token] @ weight + bias, given)
             whole[:, token] += score * inner @ experts.down_proj[expert]
     np.testing.assert_allclose(found["feedforward_norm"].sel(layer=1), whole.norm(dim=-1).T, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("function", "slope"), [("gelu", 0.5), ("silu", 0.5), ("tanh", 1.0), ("mish", 0.6)])
+def test_at_zero_activations_have_their_slope_there(function: str, slope: float) -> None:
+    """g(s) / s goes to g'(0), and of g(a) · (b + 1) the part of a to g'(0) · ∫ (1 + t b) dt, that of b to nothing."""
+    act = getattr(torch, function, None) or getattr(nn.functional, function)
+    x, a = (torch.zeros(3, requires_grad=True) for _ in range(2))
+    b = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    with Frozen(zoo.build("bert")).running():
+        line, product, shifted = act(x), act(a) * b, act(a) * (b + 1)
+    np.testing.assert_allclose(torch.autograd.grad(line.sum(), x)[0], slope, atol=1e-3)
+    for values, expected in ((product, b / 2), (shifted, 1 + b / 2)):
+        of_a, of_b = torch.autograd.grad(values.sum(), (a, b), retain_graph=True)
+        np.testing.assert_allclose(of_a, slope * expected.detach(), atol=2e-3)
+        np.testing.assert_allclose(of_b, 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt-neox", "qwen3-next", "gemma2", "bart"])

@@ -1,5 +1,7 @@
 """Every token's part in every state: the parts add up, and say what one backward pass says."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -205,6 +207,13 @@ def test_an_own_translation_is_explained() -> None:
     assert found.attrs["completeness_error"] < 1e-5
     each = ats.attribute(model, "the cat sat")
     np.testing.assert_allclose(each["contribution"].isel(step=1), found["contribution"], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("ask", [ats.decomposed, ats.decision])
+def test_one_token_is_asked_about(ask: Callable[..., object]) -> None:
+    model = ats.Model(zoo.build_head("llama", "AutoModelForCausalLM"))
+    with pytest.raises(InputError, match="here one token is meant"):
+        ask(model, zoo.inputs("llama"), position="each")
 
 
 def test_blocks_are_numbers() -> None:

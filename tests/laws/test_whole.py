@@ -149,3 +149,8 @@ def test_what_is_no_map(values: np.ndarray, named: str) -> None:
 def test_layers_that_are_not_there() -> None:
     with pytest.raises(InputError, match="from 1 to 2"):
         max_flow(np.ones((2, 2, 2)), layers=[3])
+
+
+def test_queries_that_are_not_there() -> None:
+    with pytest.raises(InputError, match=r"from 0 to 1, not \[2\]"):
+        max_flow(np.ones((2, 2, 2)), queries=[2])

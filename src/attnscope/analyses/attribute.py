@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnscope.analyses.attribution import Answer, Method, Question, lookup
 from attnscope.axes import SOURCE, STEP
-from attnscope.errors import UnsupportedModel, one_of, whole_number
+from attnscope.errors import InputError, UnsupportedModel, one_of, whole_number
 from attnscope.models.attribution import Attribution
 from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
@@ -93,6 +93,12 @@ _NAMES = {
     "bias": "what the bias parameters add to the target",
     "completeness_error": "what is left over, relative",
 }
+
+
+def check_one(position: object) -> None:
+    """Refuse to be asked about every token at once, where one answer is given."""
+    if position == "each":
+        raise InputError("position='each' asks about every token; attribute answers that, here one token is meant")
 
 
 def check_complete(model: Model, found: Sequence[Attribution]) -> None:

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from attnscope.analyses.analyze import analyze
-from attnscope.analyses.attribute import Unit, check_complete, in_units, sources_of
+from attnscope.analyses.attribute import Unit, check_complete, check_one, in_units, sources_of
 from attnscope.analyses.attribution import Question
 from attnscope.analyses.attribution.rankings import row_of
 from attnscope.analyses.whole import map_measure
@@ -16,6 +16,7 @@ from attnscope.axes import HEAD, SOURCE
 from attnscope.errors import InputError, UnsupportedModel, one_of
 from attnscope.models.attribution import Attribution
 from attnscope.models.model import Model
+from attnscope.models.targets import Position
 from attnscope.result import Attribute, dataset, versions
 
 CLASS = "class"
@@ -42,7 +43,7 @@ def decision(
     pair: str | None = None,
     *,
     classes: Sequence[Any] | None = None,
-    position: int | None = None,
+    position: Position = None,
     measure: str = "weight",
     unit: Unit = "word",
 ) -> xr.Dataset:
@@ -59,6 +60,7 @@ def decision(
     Σ contribution + bias = Σ deepest + deepest_bias = logit. Shares are of Σ|contribution| + |bias|.
     """
     one_of("unit", unit, ("token", "word"))
+    check_one(position)
     names = _classes(model) if classes is None else list(classes)
     if not names:
         raise InputError("no class was named; leave classes out for all of them")

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from attnscope.analyses.attribute import refuse_incomplete, sources_of
+from attnscope.analyses.attribute import check_one, refuse_incomplete, sources_of
 from attnscope.axes import LAYER, MODEL, QUERY, SOURCE
 from attnscope.decompose.gram import length
 from attnscope.decompose.laws import relative_error
@@ -20,7 +20,7 @@ from attnscope.models.encode import Encoded
 from attnscope.models.model import Model
 from attnscope.models.replays import one_each
 from attnscope.models.rerun import Change, Passing, flowing, part_of
-from attnscope.models.targets import Target
+from attnscope.models.targets import Position, Target
 from attnscope.models.trace import Tap
 from attnscope.result import Array, dataset, versions
 
@@ -41,7 +41,7 @@ def decomposed(
     pair: str | None = None,
     *,
     target: Any = None,
-    position: int | None = None,
+    position: Position = None,
     block: int = 16,
     vectors: bool = False,
     progress: Progress | None = None,
@@ -58,6 +58,7 @@ def decomposed(
     """
     if not isinstance(block, int) or block < 1:
         raise InputError(f"block is how many sources are carried at a time, a whole number from 1, not {block!r}")
+    check_one(position)
     inputs = model.encode_for_decision(text, pair)
     propagation = _Propagation(model, inputs, Target.of(model, inputs, target, position) if model.has_logits else None)
     propagation.run(block, vectors, progress)

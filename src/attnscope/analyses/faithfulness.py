@@ -59,6 +59,8 @@ class Case:
     sentence: str
     inputs: Encoded
     position: int | None
+    explained: int
+    """The class or token that the rankings are about."""
     gone: NDArray[np.bool_]
 
 
@@ -115,6 +117,8 @@ def faithfulness(
         raise InputError("no text was given")
     if labels is not None and len(labels) != len(sentences):
         raise InputError(f"there are {len(sentences)} texts, but {len(labels)} labels")
+    if isinstance(target, tuple | list):
+        raise InputError("faithfulness is about the probability of one class; give one target")
     if model.translates:
         raise UnsupportedModel(
             model.name, "it writes a text, token by token; faithfulness is of one decision on a text"
@@ -176,13 +180,14 @@ def _case(setting: Setting, sentence: str, place: int, step: Callable[[int], Non
     for method in setting.methods:
         answers.append(method.compute(question))
         step(len(answers))
-    positions = answers[0].target.positions
+    target = answers[0].target
     gone: list[list[NDArray[np.bool_]]] = [[], []]
     for answer in answers:
         scores = _of_source(answer.found[0].contribution.cpu().numpy(), len(eligible))
         gone[0].append(highest(scores, eligible, setting.percent))
         gone[1].append(eligible & ~gone[0][-1])
-    return Case(sentence, inputs, positions[0] if positions else None, np.array(gone))
+    position = target.positions[0] if target.positions else None
+    return Case(sentence, inputs, position, target.indices[0], np.array(gone))
 
 
 def _of_source(scores: NDArray[np.float32], tokens: int) -> NDArray[np.float32]:
@@ -197,9 +202,8 @@ def _decided(setting: Setting, cases: Sequence[Case], budget: int) -> Iterator[O
     """Two rounds of passes: what the whole texts are, and what is left of that in their variants."""
     model = setting.model
     whole = [Variant(case.inputs.inputs, case.position) for case in cases]
-    first = model.decide(whole, [0] * len(whole), budget=budget)
-    explained = [_explained(model, setting.target, int(one)) for one in first.predicted]
-    probabilities = model.decide(whole, explained, budget=budget).probability
+    explained = [case.explained for case in cases]
+    first = model.decide(whole, explained, budget=budget)
     distinct = [_Distinct.of(case) for case in cases]
     variants = [
         without(case.inputs, gone, case.position, setting.how, model.tokenizer)
@@ -216,7 +220,7 @@ def _decided(setting: Setting, cases: Sequence[Case], budget: int) -> Iterator[O
             case.sentence,
             int(first.predicted[number]),
             explained[number],
-            float(probabilities[number]),
+            float(first.probability[number]),
             found.probability[part][one.index],
             found.predicted[part][one.index],
         )
@@ -234,14 +238,6 @@ class _Distinct:
     def of(cls, case: Case) -> "_Distinct":
         masks, index = np.unique(case.gone.reshape(-1, case.gone.shape[-1]), axis=0, return_inverse=True)
         return cls(masks, index.reshape(case.gone.shape[:-1]))
-
-
-def _explained(model: Model, target: Any, predicted: int) -> int:
-    if target is None:
-        return predicted
-    if isinstance(target, tuple | list):
-        raise InputError("faithfulness is about the probability of one class; give one target")
-    return classes_of([str(target)], _classes(model))[0]
 
 
 def _dataset(

@@ -143,6 +143,8 @@ def _stack(model: Model, stack: str | None, pair: str | None) -> str | None:
 def _places(numbers: list[int], layers: Collection[int] | None) -> list[int]:
     wanted = numbers if layers is None else sorted(set(layers))
     missing = [layer for layer in wanted if layer not in numbers]
-    if missing or not wanted:
-        raise InputError(f"there is no attention layer {missing[0] if missing else ''}; the layers: {numbers}")
+    if not wanted:
+        raise InputError("no layer was named; leave layers out for all of them")
+    if missing:
+        raise InputError(f"there is no attention layer {missing[0]}; the layers: {numbers}")
     return [numbers.index(layer) for layer in wanted]

@@ -46,6 +46,8 @@ def max_flow(
     unit = resolution(capacities)
     tokens = capacities.shape[-1]
     starts = range(tokens) if queries is None else queries
+    if any(not 0 <= query < tokens for query in starts):
+        raise InputError(f"queries are numbers from 0 to {tokens - 1}, not {list(starts)}")
     flows = np.zeros((len(chosen), len(starts), tokens))
     for number, layer in enumerate(chosen):
         graph = _graph(np.floor(capacities[:layer] / unit).astype(np.int32))

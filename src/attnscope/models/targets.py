@@ -31,6 +31,8 @@ class Target:
     position: Position
     """The token whose logits are meant, counted from 0, where a model has some for each token; or each of them."""
     names: list[str] = field(default_factory=list, init=False)
+    indices: list[int] = field(default_factory=list, init=False)
+    """The classes or tokens that were picked, one after the other."""
     positions: list[int] = field(default_factory=list, init=False)
     """The tokens whose logits were picked; empty where there is one set for the whole text."""
 
@@ -40,8 +42,8 @@ class Target:
         return cls(model.name, model.hf_model, model.tokenizer, inputs, choice, position)
 
     def __call__(self, output: Any) -> list[Tensor]:
-        self.names.clear()
-        self.positions.clear()
+        for found in (self.names, self.indices, self.positions):
+            found.clear()
         if getattr(output, "start_logits", None) is not None:
             return [self._span(output.start_logits[0], output.end_logits[0])]
         logits = getattr(output, "logits", None)
@@ -80,6 +82,7 @@ class Target:
             return logits[one] - logits[other]
         index = self._index(chosen, logits)
         self.names.append(self._name(index, len(logits)))
+        self.indices.append(index)
         return logits[index]
 
     def _span(self, start: Tensor, end: Tensor) -> Tensor:

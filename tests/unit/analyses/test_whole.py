@@ -67,7 +67,7 @@ def test_stacks_of_an_encoder_decoder() -> None:
         ({"measure": "value_norm"}, "unknown map 'value_norm'"),
         ({"measure": "blok_norm"}, "did you mean 'block_norm'"),
         ({"layers": [7]}, "no attention layer 7"),
-        ({"layers": []}, "no attention layer"),
+        ({"layers": []}, "no layer was named"),
     ],
 )
 def test_mistakes(options: dict[str, object], named: str) -> None:
