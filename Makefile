@@ -63,12 +63,13 @@ format: $(INSTALLED) $(MODULES) ## Rewrite the code in the one style, and fix wh
 	@$(NPM) run --silent format
 
 .PHONY: bench
-bench: $(INSTALLED) ## Measure time and memory
+bench: $(INSTALLED) $(PAGE) ## Measure time and memory
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.flow
 	@$(BIN)/python -m benchmarks.whole
 	@$(BIN)/python -m benchmarks.compare
 	@$(BIN)/python -m benchmarks.server
+	@PYTHON="$(abspath $(BIN))/python" $(NPM) run --silent e2e -- speed.spec.ts
 
 .PHONY: docs
 docs: $(INSTALLED) $(MODULES) ## Write what is generated again: pages of docs, and the API's description and types

@@ -108,6 +108,25 @@ def test_work_that_nobody_waits_for_ends_and_an_equal_question_begins_anew(make)
     assert not first.go.is_set()
 
 
+def test_abandoned_work_that_ends_late_leaves_its_successor_alone(make):
+    jobs, go, begun, again = make(), threading.Event(), threading.Event(), Work(held=True)
+
+    def deaf(_: Progress) -> None:
+        begun.set()
+        go.wait(30)
+
+    first = jobs.submit(task("one", deaf))
+    assert begun.wait(30)
+    jobs.cancel(first.id)
+    second = jobs.submit(task("one", again))
+    go.set()
+    assert again.begun.wait(30)
+    third = jobs.submit(task("one", again))
+    again.go.set()
+    assert {ended(jobs, second).state, ended(jobs, third).state} == {"done"}
+    assert again.runs == 1
+
+
 def test_what_waits_is_cancelled_without_ever_being_begun(make):
     jobs, busy, waiting = make(), Work(held=True), Work()
     first = jobs.submit(task("one", busy))

@@ -135,6 +135,16 @@ def test_a_model_whose_files_were_changed_is_not_taken_for_what_it_was(saved, tm
     assert models.identity("a") == before
 
 
+def test_a_model_in_memory_stays_what_it_is_whatever_becomes_of_its_files(saved):
+    models = Models({"a": lambda: ats.Model.from_pretrained(saved)})
+    with models.in_use("a") as model:
+        weights = saved / "model.safetensors"
+        with weights.open("r+b") as file:  # where it lies, as those who save do it
+            file.seek(weights.stat().st_size // 2)
+            file.write(bytes(weights.stat().st_size // 2))
+        assert fingerprint(model) == models.identity("a")[1]
+
+
 def test_a_model_is_called_by_the_end_of_its_path(saved, monkeypatch):
     monkeypatch.chdir(saved)
     for place in (saved, ".", "../one"):

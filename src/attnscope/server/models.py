@@ -121,6 +121,7 @@ def _read(place: _Slot) -> Model:
             raise
         _log.warning("%s could not be loaded again: %s", place.name, error)
         raise InputError(f"{place.name} could not be loaded again; start the server again") from error
+    _own(model)
     identity = fingerprint(model)
     if identity != (place.identity or identity):
         raise InputError(f"the files of {place.name} were changed since the server was started; start it again")
@@ -128,6 +129,13 @@ def _read(place: _Slot) -> Model:
     place.size = sum(parameter.nbytes for parameter in model.hf_model.parameters())
     place.identity = identity
     return model
+
+
+def _own(model: Model) -> None:
+    """Copy what is still the file itself: whoever saves a model there would change this one, or end the server."""
+    for tensor in (*model.hf_model.parameters(), *model.hf_model.buffers()):
+        if tensor.device.type == "cpu" and type(tensor.data) is torch.Tensor:
+            tensor.data = tensor.data.clone()
 
 
 def _ends(name: str) -> str:
