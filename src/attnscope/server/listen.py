@@ -108,7 +108,7 @@ class Connection(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        cycle = cast("RequestResponseCycle | None", self.cycle)
+        cycle = cast(RequestResponseCycle | None, self.cycle)
         if cycle is None or cycle.response_complete:
             self._watch()
         else:
