@@ -260,7 +260,6 @@ def test_a_model_in_training_is_measured_without_dropout() -> None:
         ("bert", CLASSIFIER, {"seed": -1}, "seed must be a whole number from 0"),
         ("bert", CLASSIFIER, {"target": (0, 1)}, "one class"),
         ("bert", CLASSIFIER, {"target": 9}, "known: LABEL_0"),
-        ("bert", CLASSIFIER, {"seed": -1}, "seed is a whole number from 0"),
         ("bert", "AutoModel", {}, "no head"),
         ("bert", "AutoModelForQuestionAnswering", {}, "answers with a part of the text"),
         ("bert", "AutoModelForTokenClassification", {}, "decides for every token"),

@@ -231,7 +231,7 @@ def test_every_method_keeps_the_contract(method: str) -> None:
         ({"method": "decomposd"}, "did you mean 'decomposed'"),
         ({"method": "integrated_gradients", "steps": 0}, "steps is a whole number"),
         ({"method": "weight", "target": "LABEL_9"}, "known: LABEL_0"),
-        ({"method": "random", "seed": -1}, "seed is a whole number from 0, not -1"),
+        ({"method": "random", "seed": -1}, "seed must be a whole number from 0, not -1"),
     ],
 )
 def test_mistakes(options: dict[str, object], named: str) -> None:

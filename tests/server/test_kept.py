@@ -86,7 +86,8 @@ def test_the_session_offers_what_is_kept(page: Path) -> None:
     kept.export(BASE, TEXT, page, unit="word")
     found = read(page)
     assert found["unit"] == "word"
-    assert [measure["name"] for measure in found["session"]["measures"]] == sorted(kept.MEASURES)
+    offered = {measure["name"] for measure in found["session"]["measures"]}
+    assert offered == {*kept.MEASURES} - {"decomposed"}  # which is of tokens
     assert [method["name"] for method in found["session"]["methods"]] == ["decomposed"]
     assert found["session"]["demo"] == {"text": TEXT, "pair": None}
     assert {one["request"]["unit"] for one in found["answers"] if "unit" in one["request"]} == {"word"}
@@ -129,6 +130,7 @@ def test_progress_is_told_to_the_end(page: Path) -> None:
         ({"text": "word " * 5000}, "are the most"),
         ({"measures": ["wieght"]}, "did you mean 'weight'"),
         ({"measures": []}, "name at least one"),
+        ({"measures": ["decomposed"], "unit": "word"}, "is of tokens, not of words"),
         ({"pair": "x" * 20_001}, "the pair has 20,001 characters"),
     ],
 )

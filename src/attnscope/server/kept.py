@@ -21,6 +21,7 @@ from attnscope.artifacts.session import Example, MeasureInfo, ModelInfo, Session
 from attnscope.errors import AttnscopeError, InputError, one_of
 from attnscope.models.model import Model
 from attnscope.places import check_place, whole
+from attnscope.server.jobs import sentence
 from attnscope.server.limits import check_length, check_request
 from attnscope.server.models import Models
 from attnscope.server.session import session
@@ -141,7 +142,7 @@ class _Asking:
         try:
             parcel = view.compute(self.models, request, _silent)
         except AttnscopeError as error:
-            return {**asked, "message": " ".join(str(error).split())}
+            return {**asked, "message": sentence(error)}
         return {**asked, "parcel": base64.b64encode(gzip.compress(parcel.to_bytes(), mtime=0)).decode("ascii")}
 
 

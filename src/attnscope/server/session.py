@@ -24,6 +24,7 @@ from attnscope.axes import HEAD
 from attnscope.errors import AttnscopeError, InputError
 from attnscope.measures import MEASURES, Measure
 from attnscope.models.model import Model
+from attnscope.server.jobs import sentence
 from attnscope.server.models import Models
 from attnscope.server.settings import Settings
 
@@ -127,7 +128,7 @@ def _refusals(model: Model, stack: str) -> Iterator[tuple[str, str]]:
 
 def _refusal(model: Model, stack: str, *names: str) -> str | None:
     pair = _SHORT if model.is_encoder_decoder else None
-    return _said(lambda: analyze(model, _SHORT, pair, measures=names, stack=stack))
+    return _said(lambda: analyze(model, _SHORT, pair=pair, measures=names, stack=stack))
 
 
 def _said(ask: Callable[[], object]) -> str | None:
@@ -135,7 +136,7 @@ def _said(ask: Callable[[], object]) -> str | None:
     try:
         ask()
     except AttnscopeError as error:
-        return " ".join(str(error).split())
+        return sentence(error)
     return None
 
 

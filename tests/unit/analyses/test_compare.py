@@ -190,7 +190,7 @@ def test_what_is_said_of_noise_and_words(bert: ats.Model, other: ats.Model) -> N
         assert float(loud["word_q"][place]) < 0.05
         assert int(loud["word_texts"][place]) >= 5
     with pytest.raises(ats.InputError, match='noise is "int8" or an attnscope Model'):
-        analysis._check(bert, other, 0.1, "token", 100, 3)
+        analysis._check(bert, other, 0.1, "token", 100, 0, 3)
 
 
 def test_quantised_copies_differ_a_little_and_less_than_a_change(bert: ats.Model) -> None:
