@@ -34,11 +34,15 @@ class Norm:
             total = total - total.mean(-1, keepdim=True)
         return torch.sqrt(total.square().mean(-1, keepdim=True) + self.eps)
 
-    def linear(self, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
-        """The static half of the frozen map, γ ⊙ (u − mean(u)); dividing by s is left to the caller."""
+    def linear(self, vectors: Float[Tensor, "*lead model"], *, over: bool = False) -> Float[Tensor, "*lead model"]:
+        """The static half of the frozen map, γ ⊙ (u − mean(u)); dividing by s is left to the caller.
+
+        `over` writes it over the vectors, for those who need them no more.
+        """
         if self.centred:
-            return (vectors - vectors.mean(-1, keepdim=True)).mul_(self.weight)
-        return vectors * self.weight
+            mean = vectors.mean(-1, keepdim=True)
+            return (vectors.sub_(mean) if over else vectors - mean).mul_(self.weight)
+        return vectors.mul_(self.weight) if over else vectors * self.weight
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-ROWS = 64
-"""Query rows per step on a CPU: the copies made in a step then stay in its cache."""
+ROWS, FEWEST = 128, 64
+"""Query rows per step on a CPU: the copies made in a step then stay in its cache, and are small beside the weights."""
 
 
 def length(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead"]:
@@ -30,7 +30,7 @@ def squared_lengths(
     """a_ijᵀ G_j a_ij for all pairs and each of several Gram forms; rounding below zero is cut off."""
     heads, rows, keys = weights.shape
     found = [weights.new_empty(rows, keys) for _ in grams]
-    size = ROWS if weights.device.type == "cpu" else rows
+    size = min(ROWS, max(FEWEST, keys // 2)) if weights.device.type == "cpu" else rows
     for start in range(0, rows, size):
         step = slice(start, start + size)
         columns = weights.new_empty(keys, heads, min(start + size, rows) - start)

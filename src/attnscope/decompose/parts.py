@@ -18,11 +18,12 @@ from attnscope.decompose.scopes import Map, Scope, ScopeName, scope, unchanged
 from attnscope.decompose.vectors import part_vectors
 from attnscope.record import LayerRecord
 
-_CHUNK = {"cpu": 160 << 10}
-"""Numbers in the vectors of one step over the keys: few enough to stay in a CPU's cache beside what is made of them."""
+_CHUNK, _MOST = 320 << 10, 1 << 20
+"""Numbers in the vectors of one step over the keys on a CPU: the more, the better its products run, but no more than
+some of the layer's weights, nor than stay in its cache."""
 _LARGE_CHUNK = 1 << 26
 """The same where starting a step costs more than memory does."""
-_SKETCH = 8
+_SKETCH = 16
 """Random directions in which Law 1 is checked on every analysis."""
 
 
@@ -75,12 +76,20 @@ class Parts:
         grams: dict[Map, list[Tensor]] = {part.carry: [] for part in self._scopes.values()}
         owns: list[Tensor] = []
         diagonal = None if record.is_cross else record.attention_diagonal.T[:, None]
-        for keys in _steps(record):
+        *first, (last, kept_last) = grams.items()
+        consume = next(part.consume or last for part in self._scopes.values() if part.carry is last)
+
+        def step(keys: slice) -> None:
+            """In a function of its own, so that the vectors are gone when the next ones are made."""
             vectors = torch.bmm(record.value[:, keys], record.projection).transpose(0, 1)
             if diagonal is not None:
                 owns.append(torch.bmm(diagonal[keys], vectors)[:, 0])
-            for carry, kept in grams.items():
+            for carry, kept in first:
                 kept.append(gram(carry(vectors)))
+            kept_last.append(gram(consume(vectors)))
+
+        for keys in _steps(record):
+            step(keys)
         self._grams = {carry: torch.cat(kept) for carry, kept in grams.items()}
         if owns:
             self.own_vectors = self._row_scaled(torch.cat(owns))
@@ -239,7 +248,9 @@ class Parts:
 
 def _step(record: LayerRecord) -> int:
     """How many keys are done at a time."""
-    numbers = _CHUNK.get(record.value.device.type, _LARGE_CHUNK)
+    numbers = _LARGE_CHUNK
+    if record.value.device.type == "cpu":
+        numbers = min(_MOST, max(_CHUNK, record.heads * record.queries * record.keys // 2))
     return min(record.keys, max(1, numbers // (record.heads * record.projection.shape[-1])))
 
 

@@ -38,6 +38,8 @@ class Scope:
 
     carry: Map
     """L: what the scope does to the heads' vectors."""
+    consume: Map | None = None
+    """The same, written over the vectors; None where nothing is gained by it."""
     carry_scale: Float[Tensor, "query"] | None = None
     """p"""
     stream: Float[Tensor, "query model"] | None = None
@@ -60,7 +62,7 @@ class Scope:
 def scope(record: LayerRecord, name: ScopeName) -> Scope:
     """The scope called `name` of a layer."""
     if name == "attention":
-        return Scope(unchanged, record.row_scale)
+        return Scope(unchanged, carry_scale=record.row_scale)
     if record.block is None:
         raise NoBlock(f"the residual stream of layer {record.layer} is not known")
     if name == "residual":
@@ -75,7 +77,8 @@ def scaled(block: Block, vectors: Float[Tensor, "*lead model"]) -> Float[Tensor,
 
 
 def _residual(record: LayerRecord, block: Block) -> Scope:
-    return Scope(unchanged if block.scale is None else partial(scaled, block), record.row_scale, block.residual)
+    carry = unchanged if block.scale is None else partial(scaled, block)
+    return Scope(carry, carry_scale=record.row_scale, stream=block.residual)
 
 
 def _block(record: LayerRecord, block: Block) -> Scope:
@@ -83,15 +86,16 @@ def _block(record: LayerRecord, block: Block) -> Scope:
     if block.branch is None and block.post is None:
         return before
 
-    def carry(vectors: Float[Tensor, "*lead model"]) -> Float[Tensor, "*lead model"]:
-        vectors = scaled(block, vectors)
-        vectors = vectors if block.branch is None else block.branch.linear(vectors)
-        return vectors if block.post is None else block.post.linear(vectors)
+    def carry(vectors: Float[Tensor, "*lead model"], *, over: bool = False) -> Float[Tensor, "*lead model"]:
+        vectors, over = scaled(block, vectors), over or block.scale is not None
+        vectors = vectors if block.branch is None else block.branch.linear(vectors, over=over)
+        over = over or block.branch is not None
+        return vectors if block.post is None else block.post.linear(vectors, over=over)
 
     branch, post = branch_spread(record, block), post_spread(record, block)
     carry_scale = _product(_product(record.row_scale, _inverse(branch)), _inverse(post))
     stream = block.residual if block.post is None else block.post.linear(block.residual)
-    return Scope(carry, carry_scale, stream, _inverse(post))
+    return Scope(carry, partial(carry, over=True), carry_scale, stream, _inverse(post))
 
 
 def _encoder(record: LayerRecord, block: Scope) -> Scope:
@@ -113,9 +117,9 @@ def _encoder(record: LayerRecord, block: Scope) -> Scope:
     spread = None if post is None or tail.total is None else 1 / post.spread(tail.total)[:, 0]
     return Scope(
         carry,
-        _product(block.carry_scale, spread),
-        None if block.stream is None else close(block.stream),
-        _product(block.stream_scale, spread),
+        carry_scale=_product(block.carry_scale, spread),
+        stream=None if block.stream is None else close(block.stream),
+        stream_scale=_product(block.stream_scale, spread),
     )
 
 
