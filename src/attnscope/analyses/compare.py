@@ -1,7 +1,8 @@
 """Before and after: how attention changed from one model to another, where, for which words, and beyond chance."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 import xarray as xr
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
 from attnscope.analyses.analyze import UNITS, Unit
 from attnscope.analyses.findings import sentences
@@ -225,9 +228,9 @@ def _parts(
     items: Sequence[Item],
     threshold: float,
 ) -> Iterable[Tally]:
-    """A tally for each text; while one is summed up, the next goes through the models."""
+    """A tally for each text; where a core is free, one is summed up while the next goes through the models."""
     pending: list[Future[Tally]] = []
-    with ThreadPoolExecutor(1) as worker:
+    with _worker() as submit:
         for number, item in enumerate(items, start=1):
             try:
                 one = first(item)
@@ -241,11 +244,32 @@ def _parts(
             except AttnscopeError as error:
                 raise InputError(f"text {number}: {error}" if len(items) > 1 else str(error)) from error
             matches = found, None if others is None else others[1]
-            pending.append(worker.submit(one_text, aligned, noisy, matches, threshold, single=len(items) == 1))
+            single = len(items) == 1
+            pending.append(submit(partial(one_text, aligned, noisy, matches, threshold, single=single)))
             if len(pending) >= _AHEAD:
                 yield pending.pop(0).result()
         for future in pending:
             yield future.result()
+
+
+@contextlib.contextmanager
+def _worker() -> Generator[Callable[[Callable[[], Tally]], "Future[Tally]"]]:
+    """Works on tallies beside the models where these leave a core free, and else at once, when it is asked to.
+
+    Numpy's products get one thread: with more they and those of the models wait for each other.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        if torch.get_num_threads() >= (os.cpu_count() or 1):
+            yield _at_once
+        else:
+            with ThreadPoolExecutor(1) as worker:
+                yield worker.submit
+
+
+def _at_once(work: Callable[[], Tally]) -> "Future[Tally]":
+    done: Future[Tally] = Future()
+    done.set_result(work())
+    return done
 
 
 def one_text(
