@@ -2,10 +2,10 @@
 
 The demo's pair, several texts of about 10, 30, 60 and 120 tokens. What `ats.compare` takes is set over what
 `ats.analyze` takes on both models: interleaved in one run, the median of the pairs' ratios, of elapsed time, which is
-what is asked for, and of processor time: a text is worked on while the next one is read, so that with a free core less
-has to be waited for than is computed. And the highest level of memory, of numpy's arrays in MiB (the two analyses keep
-nothing, the comparison a few numbers of each text and the draws of its bootstrap), of torch's over that of the two
-analyses.
+what is asked for, and of processor time: where the models leave a core free, as here, a text is worked on while the
+next one is read, so that less has to be waited for than is computed. And the highest level of memory, of numpy's arrays
+in MiB (the two analyses keep nothing, the comparison a few numbers of each text and the draws of its bootstrap), of
+torch's over that of the two analyses.
 """
 
 import statistics

@@ -28,7 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 from attnscope.errors import InputError, UnsupportedModel
 from attnscope.models.finite import check_finite
-from attnscope.models.memory import is_out_of_memory
+from attnscope.models.memory import fitting, is_out_of_memory
 from attnscope.models.prompts import refuse_prompts
 
 _DTYPES = {
@@ -90,21 +90,9 @@ def load(
         check_finite(model, source.name)
         tokenizer, trouble = _tokenizer(source)
         processor = _optional(AutoImageProcessor, source)[0] if model.main_input_name == "pixel_values" else None
-    with _fitting(source.name):
+    with fitting(source.name):
         torch.nn.Module.to(model, place)
     return Loaded(model.eval(), tokenizer, processor, _full_name(source, adapter), trouble)
-
-
-@contextlib.contextmanager
-def _fitting(name: str) -> Generator[None]:
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise InputError(
-            f"{name} does not fit in memory; load it in half precision (dtype bfloat16) or on another device"
-        ) from error
 
 
 def _full_name(source: "_Source", adapter: str | Path | None) -> str:
@@ -209,7 +197,7 @@ def _model(
     except ImportError as error:
         raise InputError(f"{source.name} needs a package that is not here: {_first_line(error)}") from error
     except Exception as error:  # whatever a broken file makes a reader raise
-        with _fitting(source.name):
+        with fitting(source.name):
             if is_out_of_memory(error):
                 raise
         raise InputError(f"the weights of {source.name} could not be read: {_first_line(error)}") from error

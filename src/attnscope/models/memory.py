@@ -18,15 +18,24 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _SIGNS)
 
 
-@contextlib.contextmanager
-def within_memory(name: str) -> Generator[None]:
+def within_memory(name: str) -> contextlib.AbstractContextManager[None]:
     """Work on a model, of any kind: what it asks for may be too much."""
+    return _told(
+        f"out of memory while analysing with {name}; ask for fewer layers or measures, shorten the text, or use "
+        "reduce= so that long texts are done in blocks"
+    )
+
+
+def fitting(name: str) -> contextlib.AbstractContextManager[None]:
+    """A model on its way into memory, which may be too small for it."""
+    return _told(f"{name} does not fit in memory; load it in half precision (dtype bfloat16) or on another device")
+
+
+@contextlib.contextmanager
+def _told(sentence: str) -> Generator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        raise InputError(
-            f"out of memory while analysing with {name}; ask for fewer layers or measures, shorten the text, or use "
-            "reduce= so that long texts are done in blocks"
-        ) from error
+        raise InputError(sentence) from error
