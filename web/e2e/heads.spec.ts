@@ -71,6 +71,26 @@ test("a long text can be zoomed into, and shown whole again", async ({ page }) =
   await expect(page.getByRole("button", { name: "show all", exact: true })).toHaveCount(0);
 });
 
+test("a head that is open stays as it is when all heads are known", async ({ page }) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/api/views/heads", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await open(page, `?view=heads&head=4-2&text=${encodeURIComponent(LONG)}`, ".heat image");
+  await page.locator(".heat > svg").focus();
+  await page.keyboard.press("+");
+  const all = page.getByRole("button", { name: "show all", exact: true });
+  await expect(all).toBeVisible();
+  release();
+  await expect(page.locator(".overview")).toBeVisible();
+  await expect(all).toBeVisible();
+  await expect(page.locator(".heat > svg")).toBeFocused();
+});
+
 test("the numbers and the drawing can be taken away as files", async ({ page }) => {
   await open(page, "?view=heads&head=5-3", ".heat image");
   for (const [label, suffix, inside] of [

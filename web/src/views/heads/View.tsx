@@ -53,8 +53,10 @@ export default function HeadsView({ subject }: ViewProps) {
     [weight.data, weight.error, norm.data, norm.error],
   );
   const open = useStore((state) => state.head);
+  const choose = useStore((state) => state.choose);
   const error = a.error ?? b.error;
   const asked = together(a, b);
+  const shown = useShown({ subject, heads, change, problem: weight.error?.message ?? null });
   if (error) {
     return (
       <ViewFrame caption="Heads">
@@ -62,23 +64,30 @@ export default function HeadsView({ subject }: ViewProps) {
       </ViewFrame>
     );
   }
-  if (!heads.a || (two && !heads.b)) {
-    // A head that is open is shown at once; what all heads do comes when it is known.
-    if (open)
-      return <OneHead subject={subject} layer={open[0]} head={open[1]} controls={<Choosing subject={subject} />} />;
+  if (open) {
+    // A head that is open is shown at once, and stays as it is when all heads are known, which stand beside it then.
+    return (
+      <OneHead
+        subject={subject}
+        layer={open[0]}
+        head={open[1]}
+        controls={shown ? shown.besideOne : <Choosing subject={subject} />}
+        {...(shown && { aside: shown.aside, onMove: shown.move })}
+      />
+    );
+  }
+  if (!shown) {
     return (
       <ViewFrame caption="Heads" controls={<Choosing subject={subject} />}>
         <Working what="Reading all heads" steps={asked.steps} onCancel={asked.cancel} />
       </ViewFrame>
     );
   }
+  const { panels, statistic, controls, aside } = shown;
   return (
-    <Loaded
-      subject={subject}
-      heads={heads}
-      change={change}
-      problem={weight.error?.message ?? null}
-      stale={a.stale || b.stale}
+    <AllHeads
+      {...{ subject, heads, panels, statistic, controls, aside, stale: a.stale || b.stale }}
+      onOpen={(layer, head) => choose({ head: [layer, head] })}
     />
   );
 }
@@ -97,28 +106,31 @@ function Choosing({ subject }: { subject: Subject }) {
   );
 }
 
-interface LoadedProps {
+interface Known {
   subject: Subject;
   heads: Partial<Record<Slot, Parcel<Heads>>>;
   change: Partial<Record<How, Parcel<Change>>>;
   /** Why the models can't be compared. */
   problem: string | null;
-  stale: boolean;
 }
 
-function Loaded({ subject, heads, change, problem, stale }: LoadedProps) {
+/** What is shown of all heads; null until it is known of every model. */
+function useShown({ subject, heads, change, problem }: Known) {
   const choose = useStore((state) => state.choose);
   const chosen = useStore((state) => state.stat);
   const show = useStore((state) => state.show);
   const open = useStore((state) => state.head);
   const two = subject.slots.length > 1;
-  const first = (heads.a ?? heads.b)!.artifact;
-  const known = useMemo(() => statistics(first, two && !problem), [first, two, problem]);
-  const statistic = known.find(({ name }) => name === chosen) ?? known[0]!;
-  const panels = useMemo(() => panelsOf({ heads, change, statistic, show }), [heads, change, statistic, show]);
-  const go = useCallback(
+  const first = heads.a && (!two || heads.b) ? heads.a.artifact : null;
+  const known = useMemo(() => (first ? statistics(first, two && !problem) : []), [first, two, problem]);
+  const statistic = known.find(({ name }) => name === chosen) ?? known[0];
+  const panels = useMemo(
+    () => (statistic ? panelsOf({ heads, change, statistic, show }) : null),
+    [heads, change, statistic, show],
+  );
+  const move = useCallback(
     (key: string) => {
-      if (!open) return;
+      if (!open || !first) return;
       const next = moved(
         [first.layers.indexOf(open[0]), first.heads.indexOf(open[1])],
         key,
@@ -129,6 +141,7 @@ function Loaded({ subject, heads, change, problem, stale }: LoadedProps) {
     },
     [open, first, choose],
   );
+  if (!first || !statistic) return null;
   const controls = (
     <>
       <label className="field">
@@ -151,31 +164,14 @@ function Loaded({ subject, heads, change, problem, stale }: LoadedProps) {
       <p className="small soft">{statistic.note}</p>
     </>
   );
-  const overview = open && panels && <Overview panels={panels} statistic={statistic} open={open} />;
-  const aside = <Details heads={heads} change={change} open={open} problem={problem} statistic={statistic} />;
-  if (open) {
-    return (
-      <OneHead
-        subject={subject}
-        layer={open[0]}
-        head={open[1]}
-        controls={
-          <>
-            {controls}
-            {overview}
-          </>
-        }
-        aside={aside}
-        onMove={go}
-      />
-    );
-  }
-  return (
-    <AllHeads
-      {...{ subject, heads, panels, statistic, controls, aside, stale }}
-      onOpen={(layer, head) => choose({ head: [layer, head] })}
-    />
+  const besideOne = (
+    <>
+      {controls}
+      {open && panels && <Overview panels={panels} statistic={statistic} open={open} />}
+    </>
   );
+  const aside = <Details heads={heads} change={change} open={open} problem={problem} statistic={statistic} />;
+  return { panels, statistic, controls, besideOne, aside, move };
 }
 
 /** All heads, small, as a way to the next one. */
@@ -238,7 +234,7 @@ function Overview({
 
 interface AllProps {
   subject: Subject;
-  heads: LoadedProps["heads"];
+  heads: Known["heads"];
   panels: Panels | null;
   statistic: Statistic;
   controls: React.ReactNode;
@@ -331,7 +327,7 @@ function AllHeads({ subject, heads, panels, statistic, controls, aside, stale, o
 }
 
 interface NumbersProps {
-  heads: LoadedProps["heads"];
+  heads: Known["heads"];
   panels?: Panels;
   statistic: Statistic;
   layer: number;
@@ -431,8 +427,8 @@ function HeadNumbers({ heads, panels, statistic, layer, head }: NumbersProps) {
 }
 
 interface DetailsProps {
-  heads: LoadedProps["heads"];
-  change: LoadedProps["change"];
+  heads: Known["heads"];
+  change: Known["change"];
   open: readonly [number, number] | null;
   problem: string | null;
   statistic: Statistic;
