@@ -8,14 +8,14 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attnscope.analyses.analyze import Unit
 from attnscope.analyses.views import VIEWS, View
-from attnscope.analyses.views.registry import TextRequest
+from attnscope.analyses.views.registry import Progress, TextRequest, unwatched
 from attnscope.artifacts.answer import Answer
 from attnscope.artifacts.session import Example, MeasureInfo, ModelInfo, Session
 from attnscope.errors import AttnscopeError, InputError, one_of
@@ -36,7 +36,6 @@ _PLACE = '<script type="application/json" id="kept"></script>'
 """Where the template has room for the answers."""
 _CHANGES = ("weight", "head_norm")
 _METHOD = "decomposed"
-Progress = Callable[[int, int], None]
 _Question = tuple[str, dict[str, Any]]
 """A view, and what it is asked."""
 
@@ -61,7 +60,7 @@ def export(
     check_target(target, overwrite=overwrite)
     before, place, after = _template().partition(_PLACE)
     models = {"a": model} if tuned is None else {"a": model, "b": tuned}
-    kept = _Asking(models, Example(text=text, pair=pair or None), unit, measures).all(progress or _silent)
+    kept = _Asking(models, Example(text=text, pair=pair or None), unit, measures).all(progress or unwatched)
     page = f"{before}{place.replace('><', f'>{_script(kept)}<')}{after}"
     with whole(target) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -128,7 +127,7 @@ class _Asking:
 
     def _choices(self, slot: str) -> list[str]:
         """What a model could answer; raises the reason where it can't read the text."""
-        parcel = VIEWS["answer"].compute(self.models, self._request(VIEWS["answer"], {"slot": slot}), _silent)
+        parcel = VIEWS["answer"].compute(self.models, self._request(VIEWS["answer"], {"slot": slot}), unwatched)
         assert isinstance(parcel.artifact, Answer)
         return [choice.name for choice in parcel.artifact.choices]
 
@@ -140,7 +139,7 @@ class _Asking:
         request = self._request(view, fields)
         asked = {"view": view.name, "request": request.model_dump(mode="json")}
         try:
-            parcel = view.compute(self.models, request, _silent)
+            parcel = view.compute(self.models, request, unwatched)
         except AttnscopeError as error:
             return {**asked, "message": sentence(error)}
         return {**asked, "parcel": base64.b64encode(gzip.compress(parcel.to_bytes(), mtime=0)).decode("ascii")}
@@ -193,7 +192,3 @@ def _script(kept: Mapping[str, Any]) -> str:
 
 def _itself(model: Model) -> Model:
     return model
-
-
-def _silent(_done: int, _total: int) -> None:
-    """Nobody watches."""

@@ -10,6 +10,7 @@ import numpy as np
 from attnscope.analyses.analyze import Unit, analyze
 from attnscope.analyses.attribution import ATTRIBUTIONS
 from attnscope.analyses.views.maps import EXACT, MOST_FLOW, MapsRequest, maps
+from attnscope.analyses.views.registry import unwatched
 from attnscope.artifacts.flow import Reading
 from attnscope.artifacts.session import (
     Availability,
@@ -121,7 +122,7 @@ def _refusals(model: Model, stack: str) -> Iterator[tuple[str, str]]:
             reason = _refusal(model, stack, name)
             if reason is not None:
                 yield name, reason
-    reason = _said(lambda: maps({"a": model}, MapsRequest(text=_SHORT, measure=EXACT, reading="cumulative"), _unseen))
+    reason = _said(lambda: maps({"a": model}, MapsRequest(text=_SHORT, measure=EXACT, reading="cumulative"), unwatched))
     if reason is not None:
         yield EXACT, reason
 
@@ -138,10 +139,6 @@ def _said(ask: Callable[[], object]) -> str | None:
     except AttnscopeError as error:
         return sentence(error)
     return None
-
-
-def _unseen(_done: int, _total: int) -> None:
-    """Nobody watches how far it is."""
 
 
 def _measure(measure: Measure, found: Mapping[str, _Known]) -> MeasureInfo:

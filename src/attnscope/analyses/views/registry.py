@@ -20,6 +20,10 @@ Progress = Callable[[int, int], None]
 """Called with the steps done and the steps there are; what it raises ends the work."""
 
 
+def unwatched(_done: int, _total: int) -> None:
+    """The progress of work that nobody watches."""
+
+
 class TextRequest(Value):
     """What every question has: a text, or a pair of texts."""
 
