@@ -93,6 +93,13 @@ def test_the_session_offers_what_is_kept(page: Path) -> None:
     assert {one["request"]["unit"] for one in found["answers"] if "unit" in one["request"]} == {"word"}
 
 
+def test_a_file_to_send_names_no_folders_and_the_model_keeps_its_name(page: Path, tmp_path: Path) -> None:
+    model = ats.Model(BASE.hf_model, BASE.tokenizer, name=str(tmp_path))
+    kept.export(model, TEXT, page, measures=["weight"])
+    assert model.name == str(tmp_path)
+    assert str(tmp_path.parent.parent) not in page.read_text(encoding="utf-8")
+
+
 def test_no_text_breaks_out_of_the_page(page: Path) -> None:
     text = "</script><script>alert(1)</script> <!-- 日本 \u2028 & \\u003c"
     kept.export(BASE, text, page, measures=["weight"])

@@ -60,7 +60,12 @@ def export(
     check_target(target, overwrite=overwrite)
     before, place, after = _template().partition(_PLACE)
     models = {"a": model} if tuned is None else {"a": model, "b": tuned}
-    kept = _Asking(models, Example(text=text, pair=pair or None), unit, measures).all(progress or unwatched)
+    names = {slot: one.name for slot, one in models.items()}
+    try:
+        kept = _Asking(models, Example(text=text, pair=pair or None), unit, measures).all(progress or unwatched)
+    finally:  # in the page they are called by the ends of their paths
+        for slot, name in names.items():
+            models[slot].name = name
     page = f"{before}{place.replace('><', f'>{_script(kept)}<')}{after}"
     with whole(target) as partial:
         partial.write_text(page, encoding="utf-8")
